@@ -1,0 +1,3 @@
+//! `cargo lease`.
+
+fn main() {}

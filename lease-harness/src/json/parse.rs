@@ -1,0 +1,4 @@
+//! Text to document.
+/// Why a text is no JSON document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParseError;

@@ -1,0 +1,1 @@
+//! Slots, queue and grant.

@@ -1,0 +1,1 @@
+//! One durable lease per kind.

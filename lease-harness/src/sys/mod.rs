@@ -1,0 +1,1 @@
+//! What the operating system gives: clock, files, locks, watch, processes, signals.
