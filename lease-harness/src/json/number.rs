@@ -1,0 +1,58 @@
+//! Numbers as JavaScript prints them.
+
+/// The text of a number, as `Number.prototype.toString` gives it: the shortest digits that read back as the same
+/// number, without a fraction if it is whole, with an exponent from 1e21 up and below 1e-6.
+pub fn number_text(number: f64) -> String {
+    if number.is_nan() {
+        return "NaN".to_owned();
+    }
+    if number.is_infinite() {
+        return if number < 0.0 {
+            "-Infinity"
+        } else {
+            "Infinity"
+        }
+        .to_owned();
+    }
+    if number == 0.0 {
+        return "0".to_owned();
+    }
+    let sign = if number < 0.0 { "-" } else { "" };
+    let (digits, exponent) = shortest(number.abs());
+    format!("{sign}{}", lay_out(&digits, exponent))
+}
+
+/// The shortest digits of a positive number, and the power of ten of the first of them.
+fn shortest(number: f64) -> (String, i32) {
+    let scientific = format!("{number:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let digits = mantissa.chars().filter(char::is_ascii_digit).collect();
+    (digits, exponent.parse().unwrap_or(0))
+}
+
+fn lay_out(digits: &str, exponent: i32) -> String {
+    let Ok(whole) = usize::try_from(exponent + 1) else {
+        return small(digits, exponent);
+    };
+    match whole {
+        0 => small(digits, exponent),
+        22.. => with_exponent(digits, exponent),
+        _ if digits.len() <= whole => format!("{digits:0<whole$}"),
+        _ => format!("{}.{}", &digits[..whole], &digits[whole..]),
+    }
+}
+
+/// A number below 1.
+fn small(digits: &str, exponent: i32) -> String {
+    if exponent < -6 {
+        return with_exponent(digits, exponent);
+    }
+    let zeros = "0".repeat(exponent.unsigned_abs() as usize - 1);
+    format!("0.{zeros}{digits}")
+}
+
+fn with_exponent(digits: &str, exponent: i32) -> String {
+    let (first, rest) = digits.split_at(1);
+    let point = if rest.is_empty() { "" } else { "." };
+    format!("{first}{point}{rest}e{exponent:+}")
+}

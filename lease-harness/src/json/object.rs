@@ -1,0 +1,201 @@
+//! The members of an object, in JavaScript's order.
+
+use std::collections::{BTreeMap, HashMap, btree_map};
+use std::sync::Arc;
+
+use super::Json;
+
+/// Where a member stands: integer-like keys first, ascending, then the others as they came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Integer(u32),
+    Inserted(u64),
+}
+
+/// The members of a JSON object in the order JavaScript gives them: integer-like keys ascending, then the others by
+/// insertion.
+///
+/// Integer-like is the decimal text of a whole number from 0 to 2^32 - 2, without leading zeros.
+#[derive(Clone, Default)]
+pub struct Object {
+    members: BTreeMap<Place, (Arc<str>, Json)>,
+    /// Where the keys stand that are not integer-like.
+    places: HashMap<Arc<str>, u64>,
+    next: u64,
+}
+
+impl Object {
+    /// An object without members.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many members there are.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// True if there are no members.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The member `key`.
+    pub fn get(&self, key: &str) -> Option<&Json> {
+        let place = self.place(key)?;
+        self.members.get(&place).map(|(_, value)| value)
+    }
+
+    /// The member `key`.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Json> {
+        let place = self.place(key)?;
+        self.members.get_mut(&place).map(|(_, value)| value)
+    }
+
+    /// Whether there is a member `key`.
+    pub fn contains_key(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// Sets the member `key` and returns its value until now. A key that was there keeps its place.
+    pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Json>) -> Option<Json> {
+        self.insert_value(key.into(), value.into())
+    }
+
+    fn insert_value(&mut self, key: String, value: Json) -> Option<Json> {
+        if let Some(old) = self.get_mut(&key) {
+            return Some(std::mem::replace(old, value));
+        }
+        let key: Arc<str> = key.into();
+        let place = match integer_like(&key) {
+            Some(number) => Place::Integer(number),
+            None => {
+                self.places.insert(Arc::clone(&key), self.next);
+                self.next += 1;
+                Place::Inserted(self.next - 1)
+            }
+        };
+        self.members.insert(place, (key, value));
+        None
+    }
+
+    /// Takes the member `key` out.
+    pub fn remove(&mut self, key: &str) -> Option<Json> {
+        let place = self.place(key)?;
+        self.places.remove(key);
+        self.members.remove(&place).map(|(_, value)| value)
+    }
+
+    /// The members in order.
+    pub fn iter(&self) -> Iter<'_> {
+        Iter(self.members.values())
+    }
+
+    /// The keys in order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.iter().map(|(key, _)| key)
+    }
+
+    fn place(&self, key: &str) -> Option<Place> {
+        match integer_like(key) {
+            Some(number) => Some(Place::Integer(number)),
+            None => self.places.get(key).map(|place| Place::Inserted(*place)),
+        }
+    }
+}
+
+/// The number that an integer-like key stands for.
+fn integer_like(key: &str) -> Option<u32> {
+    let canonical = match key.as_bytes() {
+        [b'0'] => true,
+        [b'1'..=b'9', rest @ ..] => rest.len() < 10 && rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    if !canonical {
+        return None;
+    }
+    key.parse().ok().filter(|number| *number < u32::MAX)
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<K: Into<String>, V: Into<Json>> FromIterator<(K, V)> for Object {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(members: I) -> Self {
+        let mut object = Self::new();
+        object.extend(members);
+        object
+    }
+}
+
+impl<K: Into<String>, V: Into<Json>> Extend<(K, V)> for Object {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, members: I) {
+        for (key, value) in members {
+            self.insert(key, value);
+        }
+    }
+}
+
+/// The members of an [`Object`] in order.
+#[derive(Clone)]
+pub struct Iter<'a>(btree_map::Values<'a, Place, (Arc<str>, Json)>);
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = (&'a str, &'a Json);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|(key, value)| (&**key, value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(|(key, value)| (&**key, value))
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
+
+impl<'a> IntoIterator for &'a Object {
+    type Item = (&'a str, &'a Json);
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+/// The members of an [`Object`] in order, taken out.
+pub struct IntoIter(btree_map::IntoValues<Place, (Arc<str>, Json)>);
+
+impl Iterator for IntoIter {
+    type Item = (String, Json);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0
+            .next()
+            .map(|(key, value)| (key.as_ref().to_owned(), value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl ExactSizeIterator for IntoIter {}
+
+impl IntoIterator for Object {
+    type Item = (String, Json);
+    type IntoIter = IntoIter;
+
+    fn into_iter(self) -> IntoIter {
+        IntoIter(self.members.into_values())
+    }
+}
