@@ -29,17 +29,11 @@ fn to_serde(value: &Json, depth: usize) -> Option<Value> {
         Json::String(value) => Value::String(plain_text(value).into_owned()),
         Json::Array(items) => {
             let depth = inner()?;
-            items
-                .iter()
-                .map(|item| to_serde(item, depth))
-                .collect::<Option<Vec<_>>>()?
-                .into()
+            items.iter().map(|item| to_serde(item, depth)).collect::<Option<Vec<_>>>()?.into()
         }
         Json::Object(members) => {
             let depth = inner()?;
-            let pair = |(key, member): (&str, &Json)| {
-                Some((plain_text(key).into_owned(), to_serde(member, depth)?))
-            };
+            let pair = |(key, member): (&str, &Json)| Some((plain_text(key).into_owned(), to_serde(member, depth)?));
             Value::Object(members.iter().map(pair).collect::<Option<_>>()?)
         }
     })
@@ -66,12 +60,9 @@ impl From<&Value> for Json {
             Value::Number(number) => number.as_f64().map_or(Self::Null, Self::Number),
             Value::String(text) => Self::String(document_text(text)),
             Value::Array(items) => Self::Array(items.iter().map(Self::from).collect()),
-            Value::Object(members) => Self::Object(
-                members
-                    .iter()
-                    .map(|(key, member)| (document_text(key), Self::from(member)))
-                    .collect(),
-            ),
+            Value::Object(members) => {
+                Self::Object(members.iter().map(|(key, member)| (document_text(key), Self::from(member))).collect())
+            }
         }
     }
 }

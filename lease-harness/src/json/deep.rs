@@ -19,11 +19,7 @@ fn take_nested(value: &mut Json, out: &mut Vec<Json>) {
     match value {
         Json::Array(items) if items.iter().any(has_items) => out.append(items),
         Json::Object(members) if members.iter().any(|(_, member)| has_items(member)) => {
-            out.extend(
-                std::mem::take(members)
-                    .into_iter()
-                    .map(|(_, member)| member),
-            );
+            out.extend(std::mem::take(members).into_iter().map(|(_, member)| member));
         }
         _ => {}
     }
@@ -137,11 +133,7 @@ impl PartialEq for Json {
                     left.len() == right.len()
                 }
                 (Self::Object(left), Self::Object(right)) => {
-                    pairs.extend(
-                        left.iter()
-                            .zip(right)
-                            .map(|((_, left), (_, right))| (left, right)),
-                    );
+                    pairs.extend(left.iter().zip(right).map(|((_, left), (_, right))| (left, right)));
                     left.keys().eq(right.keys())
                 }
                 _ => false,

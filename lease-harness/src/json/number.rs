@@ -7,12 +7,7 @@ pub fn number_text(number: f64) -> String {
         return "NaN".to_owned();
     }
     if number.is_infinite() {
-        return if number < 0.0 {
-            "-Infinity"
-        } else {
-            "Infinity"
-        }
-        .to_owned();
+        return if number < 0.0 { "-Infinity" } else { "Infinity" }.to_owned();
     }
     if number == 0.0 {
         return "0".to_owned();

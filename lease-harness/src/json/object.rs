@@ -179,9 +179,7 @@ impl Iterator for IntoIter {
     type Item = (String, Json);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0
-            .next()
-            .map(|(key, value)| (key.as_ref().to_owned(), value))
+        self.0.next().map(|(key, value)| (key.as_ref().to_owned(), value))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

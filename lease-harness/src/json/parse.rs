@@ -41,10 +41,7 @@ impl fmt::Display for ParseError {
             Problem::Unexpected(char) => write!(f, "unexpected character {char:?}")?,
             Problem::Control(char) => write!(f, "control character {char:?} inside a text")?,
             Problem::Escape(char) => write!(f, "bad escape {char:?} inside a text")?,
-            Problem::AfterEnd(char) => write!(
-                f,
-                "unexpected character {char:?} after the end of the value"
-            )?,
+            Problem::AfterEnd(char) => write!(f, "unexpected character {char:?} after the end of the value")?,
         }
         write!(f, " at line {} column {}", self.line, self.column)
     }
@@ -121,15 +118,10 @@ impl<'a> Reader<'a> {
                     return Ok(Begun::Whole(Json::Object(Object::new())));
                 }
                 let key = self.key()?;
-                Ok(Begun::Open(Open::Object {
-                    members: Object::new(),
-                    key,
-                }))
+                Ok(Begun::Open(Open::Object { members: Object::new(), key }))
             }
             Some(b'"') => self.string().map(|text| Begun::Whole(Json::String(text))),
-            Some(b'-' | b'0'..=b'9') => self
-                .number()
-                .map(|number| Begun::Whole(Json::Number(number))),
+            Some(b'-' | b'0'..=b'9') => self.number().map(|number| Begun::Whole(Json::Number(number))),
             Some(b't') => self.word("true", Json::Bool(true)),
             Some(b'f') => self.word("false", Json::Bool(false)),
             Some(b'n') => self.word("null", Json::Null),
@@ -180,11 +172,7 @@ impl<'a> Reader<'a> {
         }
         let key = self.string()?;
         self.skip_blanks();
-        if self.take(b':') {
-            Ok(key)
-        } else {
-            Err(self.unexpected())
-        }
+        if self.take(b':') { Ok(key) } else { Err(self.unexpected()) }
     }
 
     fn word(&mut self, word: &str, value: Json) -> Result<Begun, ParseError> {
@@ -211,9 +199,7 @@ impl<'a> Reader<'a> {
             }
             self.digits()?;
         }
-        self.text[start..self.at]
-            .parse()
-            .map_err(|_| self.unexpected())
+        self.text[start..self.at].parse().map_err(|_| self.unexpected())
     }
 
     /// Reads one or more digits.
@@ -222,11 +208,7 @@ impl<'a> Reader<'a> {
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             self.at += 1;
         }
-        if self.at == start {
-            Err(self.unexpected())
-        } else {
-            Ok(())
-        }
+        if self.at == start { Err(self.unexpected()) } else { Ok(()) }
     }
 
     fn string(&mut self) -> Result<String, ParseError> {
@@ -250,11 +232,7 @@ impl<'a> Reader<'a> {
     fn run(&mut self) -> &'a str {
         let rest = &self.text[self.at..];
         let special = |byte: &u8| matches!(byte, b'"' | b'\\' | ..=0x1F);
-        let len = rest
-            .as_bytes()
-            .iter()
-            .position(special)
-            .unwrap_or(rest.len());
+        let len = rest.as_bytes().iter().position(special).unwrap_or(rest.len());
         self.at += len;
         &rest[..len]
     }
@@ -345,19 +323,12 @@ impl<'a> Reader<'a> {
     }
 
     fn unexpected(&self) -> ParseError {
-        self.error(
-            self.char_at(self.at)
-                .map_or(Problem::End, Problem::Unexpected),
-        )
+        self.error(self.char_at(self.at).map_or(Problem::End, Problem::Unexpected))
     }
 
     fn error(&self, problem: Problem) -> ParseError {
         let before = &self.text[..self.at];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        ParseError {
-            problem,
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-        }
+        ParseError { problem, line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
     }
 }

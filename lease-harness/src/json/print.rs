@@ -13,11 +13,7 @@ enum Open<'a> {
 
 /// The text of a value; `indent` is the number of spaces a level, none for the compact form.
 pub(super) fn print(value: &Json, indent: Option<usize>) -> String {
-    let mut out = Printer {
-        text: String::new(),
-        indent,
-        depth: 0,
-    };
+    let mut out = Printer { text: String::new(), indent, depth: 0 };
     let mut open: Vec<Open<'_>> = Vec::new();
     open.extend(out.begin(value));
     while let Some(frame) = open.last_mut() {
@@ -108,8 +104,7 @@ impl Printer {
     fn new_line(&mut self) {
         if let Some(indent) = self.indent {
             self.text.push('\n');
-            self.text
-                .extend(std::iter::repeat_n(' ', indent * self.depth));
+            self.text.extend(std::iter::repeat_n(' ', indent * self.depth));
         }
     }
 }

@@ -2,20 +2,12 @@ use super::*;
 
 #[track_caller]
 fn check(text: &str, printed: &str) {
-    assert_eq!(
-        Json::parse(text).map(|value| value.to_text()),
-        Ok(printed.to_owned()),
-        "{text}"
-    );
+    assert_eq!(Json::parse(text).map(|value| value.to_text()), Ok(printed.to_owned()), "{text}");
 }
 
 #[track_caller]
 fn refuse(text: &str, message: &str) {
-    assert_eq!(
-        Json::parse(text).map_err(|error| error.to_string()),
-        Err(message.to_owned()),
-        "{text}"
-    );
+    assert_eq!(Json::parse(text).map_err(|error| error.to_string()), Err(message.to_owned()), "{text}");
 }
 
 #[test]
@@ -37,29 +29,18 @@ fn values_print_as_javascript_prints_them() {
 
 #[test]
 fn texts_print_as_javascript_prints_them() {
-    check(
-        r#""\b\f\n\r\t\"\\\/\u0000\u001F\u007f""#,
-        "\"\\b\\f\\n\\r\\t\\\"\\\\/\\u0000\\u001f\u{7f}\"",
-    );
+    check(r#""\b\f\n\r\t\"\\\/\u0000\u001F\u007f""#, "\"\\b\\f\\n\\r\\t\\\"\\\\/\\u0000\\u001f\u{7f}\"");
     check(r#""\u2028 é 😀 \ud83d\ude00""#, "\"\u{2028} é 😀 😀\"");
     check(r#""\uD800""#, r#""\ud800""#);
     check(r#""\ude00\ud83d""#, r#""\ude00\ud83d""#);
-    check(
-        r#""\ud83d\u0041\ud83d\n\ud83d\ud83d\ude00""#,
-        "\"\\ud83dA\\ud83d\\n\\ud83d😀\"",
-    );
-    check(
-        "\"\\ufdd0\u{FDD0}\u{10D800}\"",
-        "\"\u{FDD0}\u{FDD0}\u{10D800}\"",
-    );
+    check(r#""\ud83d\u0041\ud83d\n\ud83d\ud83d\ude00""#, "\"\\ud83dA\\ud83d\\n\\ud83d😀\"");
+    check("\"\\ufdd0\u{FDD0}\u{10D800}\"", "\"\u{FDD0}\u{FDD0}\u{10D800}\"");
     check(r#"{"\ud800":1,"\udfff":2}"#, r#"{"\ud800":1,"\udfff":2}"#);
 }
 
 #[test]
 fn halves_of_surrogate_pairs_go_to_utf16_and_back() {
-    let Json::String(text) = &Json::parse(r#""a\ud83d\ufdd0\udc00😀""#).unwrap() else {
-        panic!()
-    };
+    let Json::String(text) = &Json::parse(r#""a\ud83d\ufdd0\udc00😀""#).unwrap() else { panic!() };
     let units = utf16_units(text);
     assert_eq!(units, [0x61, 0xD83D, 0xFDD0, 0xDC00, 0xD83D, 0xDE00]);
     assert_eq!(&from_utf16(&units), text);
@@ -71,19 +52,13 @@ fn halves_of_surrogate_pairs_go_to_utf16_and_back() {
 
 #[test]
 fn keys_have_javascripts_order() {
-    check(
-        r#"{"b":1,"10":2,"a":3,"2":4,"0":5}"#,
-        r#"{"0":5,"2":4,"10":2,"b":1,"a":3}"#,
-    );
+    check(r#"{"b":1,"10":2,"a":3,"2":4,"0":5}"#, r#"{"0":5,"2":4,"10":2,"b":1,"a":3}"#);
     check(r#"{"a":1,"b":2,"a":3}"#, r#"{"a":3,"b":2}"#);
     check(
         r#"{"x":0,"4294967295":1,"4294967294":2,"01":3,"-1":4,"1.0":5,"00":6,"99999999999":7,"":8}"#,
         r#"{"4294967294":2,"x":0,"4294967295":1,"01":3,"-1":4,"1.0":5,"00":6,"99999999999":7,"":8}"#,
     );
-    check(
-        r#"{"__proto__":{"a":1},"constructor":2}"#,
-        r#"{"__proto__":{"a":1},"constructor":2}"#,
-    );
+    check(r#"{"__proto__":{"a":1},"constructor":2}"#, r#"{"__proto__":{"a":1},"constructor":2}"#);
 }
 
 #[test]
@@ -92,16 +67,10 @@ fn what_is_no_json_is_refused_with_its_place() {
     refuse("{", "unexpected end of the text at line 1 column 2");
     refuse("[1,]", "unexpected character ']' at line 1 column 4");
     refuse("[1 2]", "unexpected character '2' at line 1 column 4");
-    refuse(
-        "{\"é\":1,\n \"b\" 2}",
-        "unexpected character '2' at line 2 column 6",
-    );
+    refuse("{\"é\":1,\n \"b\" 2}", "unexpected character '2' at line 2 column 6");
     refuse("{a:1}", "unexpected character 'a' at line 1 column 2");
     refuse("{\"a\":1,}", "unexpected character '}' at line 1 column 8");
-    refuse(
-        "01",
-        "unexpected character '1' after the end of the value at line 1 column 2",
-    );
+    refuse("01", "unexpected character '1' after the end of the value at line 1 column 2");
     refuse("1.", "unexpected end of the text at line 1 column 3");
     refuse(".5", "unexpected character '.' at line 1 column 1");
     refuse("+1", "unexpected character '+' at line 1 column 1");
@@ -110,42 +79,21 @@ fn what_is_no_json_is_refused_with_its_place() {
     refuse("1e+", "unexpected end of the text at line 1 column 4");
     refuse("NaN", "unexpected character 'N' at line 1 column 1");
     refuse("nul", "unexpected end of the text at line 1 column 4");
-    refuse(
-        "\"a\nb\"",
-        "control character '\\n' inside a text at line 1 column 3",
-    );
+    refuse("\"a\nb\"", "control character '\\n' inside a text at line 1 column 3");
     refuse("\"\\x\"", "bad escape 'x' inside a text at line 1 column 3");
-    refuse(
-        "\"\\u12g4\"",
-        "bad escape 'g' inside a text at line 1 column 6",
-    );
-    refuse(
-        "\"\\ud83d\\u12",
-        "unexpected end of the text at line 1 column 12",
-    );
+    refuse("\"\\u12g4\"", "bad escape 'g' inside a text at line 1 column 6");
+    refuse("\"\\ud83d\\u12", "unexpected end of the text at line 1 column 12");
     refuse("\"a", "unexpected end of the text at line 1 column 3");
     refuse("\"a\\", "unexpected end of the text at line 1 column 4");
-    refuse(
-        "\u{FEFF}1",
-        "unexpected character '\\u{feff}' at line 1 column 1",
-    );
-    refuse(
-        "\u{A0}1",
-        "unexpected character '\\u{a0}' at line 1 column 1",
-    );
+    refuse("\u{FEFF}1", "unexpected character '\\u{feff}' at line 1 column 1");
+    refuse("\u{A0}1", "unexpected character '\\u{a0}' at line 1 column 1");
     refuse("'a'", "unexpected character '\\'' at line 1 column 1");
-    refuse(
-        "1 // x",
-        "unexpected character '/' after the end of the value at line 1 column 3",
-    );
+    refuse("1 // x", "unexpected character '/' after the end of the value at line 1 column 3");
 }
 
 #[test]
 fn bytes_are_read_as_node_reads_a_file() {
-    assert_eq!(
-        Json::parse_bytes(b"\"a\xffb\xe2\x82\"").unwrap(),
-        Json::from("a\u{FFFD}b\u{FFFD}")
-    );
+    assert_eq!(Json::parse_bytes(b"\"a\xffb\xe2\x82\"").unwrap(), Json::from("a\u{FFFD}b\u{FFFD}"));
     assert!(Json::parse_bytes(b"\xef\xbb\xbf1").is_err());
     assert_eq!(Json::parse_bytes(b"1").unwrap(), Json::from(1));
 }
@@ -204,11 +152,8 @@ fn the_text_for_people_has_two_spaces_a_level() {
 
 #[test]
 fn nesting_has_no_limit() {
-    for (depth, before, after) in [
-        (100_000, "[", "]"),
-        (100_000, "{\"a\":", "}"),
-        (20_000, "[0,{\"b\":1,\"a\":", ",\"c\":2},3]"),
-    ] {
+    for (depth, before, after) in [(100_000, "[", "]"), (100_000, "{\"a\":", "}"), (20_000, "[0,{\"b\":1,\"a\":", ",\"c\":2},3]")]
+    {
         let text = format!("{}1{}", before.repeat(depth), after.repeat(depth));
         let value = Json::parse(&text).unwrap();
         let copy = value.clone();
@@ -236,36 +181,12 @@ fn an_object_is_a_map_that_keeps_order() {
     assert_eq!(members.remove("b"), None);
     assert_eq!(members.insert("b", 3), None);
     assert_eq!(members.keys().collect::<Vec<_>>(), ["7", "a", "b"]);
-    assert_eq!(
-        members.get_mut("7").map(std::mem::take),
-        Some(Json::from("seven"))
-    );
+    assert_eq!(members.get_mut("7").map(std::mem::take), Some(Json::from("seven")));
     assert!(members.contains_key("7") && !members.contains_key("8"));
     assert_eq!(members.len(), 3);
-    assert_eq!(
-        members,
-        [
-            ("7", Json::Null),
-            ("a", Json::from(vec![true])),
-            ("b", Json::from(3))
-        ]
-        .into_iter()
-        .collect()
-    );
-    assert_ne!(
-        members,
-        [
-            ("7", Json::Null),
-            ("b", Json::from(3)),
-            ("a", Json::from(vec![true]))
-        ]
-        .into_iter()
-        .collect()
-    );
-    assert_eq!(
-        members.into_iter().last(),
-        Some(("b".to_owned(), Json::from(3)))
-    );
+    assert_eq!(members, [("7", Json::Null), ("a", Json::from(vec![true])), ("b", Json::from(3))].into_iter().collect());
+    assert_ne!(members, [("7", Json::Null), ("b", Json::from(3)), ("a", Json::from(vec![true]))].into_iter().collect());
+    assert_eq!(members.into_iter().last(), Some(("b".to_owned(), Json::from(3))));
 }
 
 #[test]
@@ -278,17 +199,8 @@ fn rust_values_become_documents() {
         ("list", Json::from(vec![1_u64, 2])),
         ("deep", object([("on", Json::from(true))])),
     ]);
-    assert_eq!(
-        value.to_text(),
-        r#"{"id":1,"name":"x","none":null,"some":1.5,"list":[1,2],"deep":{"on":true}}"#
-    );
-    assert_eq!(
-        value
-            .get("deep")
-            .and_then(|deep| deep.get("on"))
-            .and_then(Json::as_bool),
-        Some(true)
-    );
+    assert_eq!(value.to_text(), r#"{"id":1,"name":"x","none":null,"some":1.5,"list":[1,2],"deep":{"on":true}}"#);
+    assert_eq!(value.get("deep").and_then(|deep| deep.get("on")).and_then(Json::as_bool), Some(true));
     assert_eq!(value.get("id").and_then(Json::as_f64), Some(1.0));
     assert!(value.get("none").is_some_and(Json::is_null));
     assert_eq!(value.get("x"), None);
@@ -297,9 +209,7 @@ fn rust_values_become_documents() {
 
 #[test]
 fn documents_go_to_serde_and_back() {
-    let value = Json::parse(
-        r#"{"port":3000,"big":1e300,"f":1.5,"neg":-1,"u":18446744073709549568,"t":"\ud800","l":[null]}"#,
-    );
+    let value = Json::parse(r#"{"port":3000,"big":1e300,"f":1.5,"neg":-1,"u":18446744073709549568,"t":"\ud800","l":[null]}"#);
     let value = value.unwrap();
     let serde = value.to_serde().unwrap();
     assert_eq!(serde["port"].as_u64(), Some(3000));

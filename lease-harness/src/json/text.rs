@@ -94,7 +94,5 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece> {
 /// The half of a surrogate pair that a character stands for after the escape.
 fn half_of(char: char) -> Option<u16> {
     let unit = u32::from(char).checked_sub(SHIFT)?;
-    u16::try_from(unit)
-        .ok()
-        .filter(|unit| (0xD800..=0xDFFF).contains(unit))
+    u16::try_from(unit).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit))
 }

@@ -1,1 +1,547 @@
-//! One durable lease per kind.
+//! One durable lease per kind, in a directory that every program of a host may share.
+//!
+//! The record `<kind>.json` is the mutex. Changes are made inside the kind's guard and placed by a rename, so readers
+//! need no lock and never see half a record. A lease ends by release, by its TTL, or when its holder's proof of life
+//! does.
+
+mod alive;
+mod date;
+mod error;
+mod fence;
+mod guard;
+mod journal;
+mod location;
+mod outcome;
+mod owner;
+mod record;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use guard::{Guard, Rooms};
+
+pub use alive::ProofOfLife;
+pub use error::{StoreError, StoreErrorKind, StoreResult};
+pub use outcome::{Acquired, Reaped, Reconciled, Refreshed, Released, Status};
+pub use owner::OwnerFence;
+pub use record::{Expiry, Found, Record};
+
+pub use crate::sys::clock::{Clock, Ids};
+pub use crate::sys::env::Env;
+
+pub(crate) use alive::{Vital, folder as alive_folder};
+pub(crate) use date::{iso as date_text, parse as parse_date};
+pub(crate) use journal::{iso, note};
+pub(crate) use owner::quoted;
+pub(crate) use record::to_f64;
+
+use crate::json::{Json, Object};
+use crate::sys::disk::{self, At};
+
+/// Journal of takeovers, reaps and forced releases.
+const JOURNAL: &str = "reaped.log";
+/// Folders whose name starts with a dot are no part of the format; this keeps leases out of everybody's `git status`.
+const IGNORE: &str = ".gitignore";
+/// A temporary file that is older than this was left by a writer that is gone.
+const TEMPORARY_LIMIT: Duration = Duration::from_secs(60);
+const LONGEST_TTL_MINUTES: f64 = 527_040.0;
+
+/// How a store is opened.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// The directory; else `LEASE_STORE`, else `logs/leases` under the repository's main checkout.
+    pub store: Option<PathBuf>,
+    /// The owner fence; else `LEASE_OWNER_PATTERN`, else the format's default. An empty one is the default.
+    pub owner_pattern: Option<String>,
+    /// How long to wait for a critical section.
+    pub guard_wait: Duration,
+    /// From which age on a critical section counts as left behind by a crash, if nothing proves the opposite.
+    pub guard_stale: Duration,
+    /// Where variables are read.
+    pub env: Env,
+    /// The time.
+    pub clock: Clock,
+    /// Tokens and names.
+    pub ids: Ids,
+    /// Whether leases, guards and waiters name a proof of life, and those of others are believed.
+    pub proof_of_life: bool,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            store: None,
+            owner_pattern: None,
+            guard_wait: Duration::from_secs(5),
+            guard_stale: Duration::from_secs(60),
+            env: Env::Process,
+            clock: Clock::system(),
+            ids: Ids::random(),
+            proof_of_life: true,
+        }
+    }
+}
+
+/// What to acquire.
+#[derive(Clone, Debug)]
+pub struct AcquireRequest<'a> {
+    /// The lease's kind.
+    pub kind: &'a str,
+    /// Who asks.
+    pub owner: &'a str,
+    /// Its lifetime in minutes without a heartbeat.
+    pub ttl_minutes: f64,
+    /// Anything; shown to others.
+    pub payload: Json,
+}
+
+/// A directory of leases. Cloning gives another handle to the same.
+#[derive(Clone, Debug)]
+pub struct LeaseStore {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    dir: PathBuf,
+    fence: OwnerFence,
+    limits: GuardLimits,
+    clock: Clock,
+    ids: Ids,
+    proof: bool,
+    rooms: Rooms,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct GuardLimits {
+    wait: Duration,
+    stale: Duration,
+}
+
+impl LeaseStore {
+    /// Opens a store. Nothing is created before something is acquired.
+    ///
+    /// # Errors
+    /// A usage error for a bad owner pattern, or a directory on a network file system, where locks do not hold.
+    pub fn open(options: &StoreOptions) -> StoreResult<Self> {
+        let pattern = options.owner_pattern.clone().or_else(|| options.env.get("LEASE_OWNER_PATTERN")).unwrap_or_default();
+        let fence = OwnerFence::new(&pattern)?;
+        let cwd = std::env::current_dir().at("find", Path::new("."))?;
+        let dir = location::resolve(options.store.as_deref(), &options.env, &cwd)?;
+        refuse_network(&dir)?;
+        let limits = GuardLimits { wait: options.guard_wait, stale: options.guard_stale };
+        let inner = Inner {
+            dir,
+            fence,
+            limits,
+            clock: options.clock.clone(),
+            ids: options.ids.clone(),
+            proof: options.proof_of_life,
+            rooms: Rooms::default(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.inner.dir
+    }
+
+    /// The owner fence.
+    #[must_use]
+    pub fn fence(&self) -> &OwnerFence {
+        &self.inner.fence
+    }
+
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.inner.clock.now_ms()
+    }
+
+    pub(crate) fn ids(&self) -> &Ids {
+        &self.inner.ids
+    }
+
+    /// This process's proof of life here, if the store uses them.
+    pub(crate) fn proof_of_life(&self) -> StoreResult<Option<ProofOfLife>> {
+        if !self.inner.proof {
+            return Ok(None);
+        }
+        ProofOfLife::of_this_process(self.dir(), &self.inner.ids).map(Some)
+    }
+
+    /// What a proof of life tells; nothing if the store does not use them.
+    pub(crate) fn vital(&self, id: Option<&str>) -> Vital {
+        id.filter(|_| self.inner.proof).map_or(Vital::Unknown, |id| alive::vital(self.dir(), id))
+    }
+
+    /// Acquires the lease of a kind, also over one that is dead.
+    ///
+    /// # Errors
+    /// A usage error for a bad kind, owner or TTL, checked in this order; else when the store cannot be used, and then
+    /// nothing was acquired.
+    ///
+    /// # If the process dies
+    /// The lease stays until its TTL has run out, or less if its payload names a proof of life.
+    pub fn acquire(&self, request: &AcquireRequest<'_>) -> StoreResult<Acquired> {
+        self.acquire_with(request, |_| Ok(request.payload.clone()))
+    }
+
+    /// The same with a fence number: `payload` is made when the lease is known to be free, and gets the number.
+    pub(crate) fn acquire_fenced(
+        &self,
+        request: &AcquireRequest<'_>,
+        payload: impl FnOnce(u64) -> Json,
+    ) -> StoreResult<Acquired> {
+        self.acquire_with(request, |previous| {
+            let seen = previous.and_then(Record::fence);
+            Ok(payload(fence::draw(self.dir(), request.kind, seen, self.now_ms())?))
+        })
+    }
+
+    fn acquire_with(
+        &self,
+        request: &AcquireRequest<'_>,
+        payload: impl FnOnce(Option<&Record>) -> StoreResult<Json>,
+    ) -> StoreResult<Acquired> {
+        check_kind(request.kind)?;
+        self.fence().check(request.owner)?;
+        check_ttl(request.ttl_minutes)?;
+        self.create()?;
+        let _guard = Guard::enter(self, request.kind)?;
+        let now = self.now_ms();
+        let kind = request.kind.to_owned();
+        let found = self.found(request.kind)?;
+        if let Found::Lease(record) = &found
+            && !self.is_dead(record, now)
+        {
+            let held_by_self = record.owner() == Some(request.owner);
+            return Ok(Acquired::Held { kind, expiry: record.expiry(now), held_by_self, record: record.clone() });
+        }
+        let replaced = if let Found::Lease(record) = &found { Some(record) } else { None };
+        let payload = payload(replaced)?;
+        let token = self.inner.ids.fresh();
+        let at = iso(now).unwrap_or_default();
+        let record = Record::new(request.kind, request.owner, &token, request.ttl_minutes, payload, &at);
+        self.write(request.kind, &record)?;
+        let previous = (found != Found::Free).then_some(found);
+        if let Some(previous) = &previous {
+            let mut story = self.story(request.kind, previous);
+            story.0.insert("by", Json::from(request.owner));
+            self.journal(now, "takeover", story.in_order(&["kind", "by", "previous"]));
+        }
+        Ok(Acquired::Acquired { kind, record, previous })
+    }
+
+    /// Keeps a lease alive.
+    ///
+    /// # Errors
+    /// When the store cannot be used; the lease is then as it was.
+    pub fn heartbeat(&self, kind: &str, owner: &str, token: &str) -> StoreResult<Refreshed> {
+        check_kind(kind)?;
+        let Found::Lease(_) = self.found(kind)? else { return self.heartbeat_of_none(kind) };
+        let _guard = Guard::enter(self, kind)?;
+        let now = self.now_ms();
+        let Found::Lease(mut record) = self.found(kind)? else { return self.heartbeat_of_none(kind) };
+        let kind_text = kind.to_owned();
+        if record.owner() != Some(owner) || record.token() != Some(token) {
+            return Ok(Refreshed::NotOwner { kind: kind_text, holder: record.owner().map(str::to_owned) });
+        }
+        if record.is_expired(now) {
+            return Ok(Refreshed::Expired { kind: kind_text, found: Found::Lease(record) });
+        }
+        record.refresh(&iso(now).unwrap_or_default());
+        self.write(kind, &record)?;
+        Ok(Refreshed::Refreshed { kind: kind_text, expiry: record.expiry(now), record })
+    }
+
+    fn heartbeat_of_none(&self, kind: &str) -> StoreResult<Refreshed> {
+        let kind_text = kind.to_owned();
+        Ok(match self.found(kind)? {
+            Found::Corrupt(raw) => Refreshed::Expired { kind: kind_text, found: Found::Corrupt(raw) },
+            _ => Refreshed::NotHeld { kind: kind_text },
+        })
+    }
+
+    /// Gives a lease back to whoever comes next. Needs no space on the disk.
+    ///
+    /// # Errors
+    /// When the store cannot be used; the lease is then as it was.
+    pub fn release(&self, kind: &str, owner: &str, token: &str) -> StoreResult<Released> {
+        self.release_if(kind, |record| {
+            let kind = kind.to_owned();
+            let Some(record) = record else { return Some(Released::NotOwner { kind, holder: None }) };
+            let holder = record.owner().map(str::to_owned);
+            if record.owner() != Some(owner) {
+                return Some(Released::NotOwner { kind, holder });
+            }
+            (record.token() != Some(token)).then_some(Released::TokenMismatch { kind, holder })
+        })
+    }
+
+    /// Removes a lease whoever holds it, and tells the journal.
+    ///
+    /// # Errors
+    /// When the store cannot be used; the lease is then as it was.
+    pub fn force_release(&self, kind: &str) -> StoreResult<Released> {
+        let released = self.release_if(kind, |_| None)?;
+        if let Released::Released { previous, .. } = &released {
+            self.journal(self.now_ms(), "force_release", self.story(kind, previous).0);
+        }
+        Ok(released)
+    }
+
+    /// Removes the lease unless `refuse` has an answer; it is asked with `None` for a corrupt one.
+    fn release_if(&self, kind: &str, refuse: impl FnOnce(Option<&Record>) -> Option<Released>) -> StoreResult<Released> {
+        check_kind(kind)?;
+        if self.found(kind)? == Found::Free {
+            return Ok(Released::NotHeld { kind: kind.to_owned() });
+        }
+        let _guard = Guard::enter(self, kind)?;
+        let now = self.now_ms();
+        let found = self.found(kind)?;
+        let (refusal, was_expired) = match &found {
+            Found::Free => return Ok(Released::NotHeld { kind: kind.to_owned() }),
+            Found::Corrupt(_) => (refuse(None), true),
+            Found::Lease(record) => (refuse(Some(record)), record.is_expired(now)),
+        };
+        if let Some(refusal) = refusal {
+            return Ok(refusal);
+        }
+        disk::remove_file(&self.path(kind))?;
+        Ok(Released::Released { kind: kind.to_owned(), was_expired, previous: found })
+    }
+
+    /// Removes a lease that is dead; a live one stays.
+    ///
+    /// # Errors
+    /// When the store cannot be used; the lease is then as it was.
+    pub fn reap(&self, kind: &str) -> StoreResult<Reaped> {
+        check_kind(kind)?;
+        if self.found(kind)? == Found::Free {
+            return Ok(Reaped::NotHeld { kind: kind.to_owned() });
+        }
+        let _guard = Guard::enter(self, kind)?;
+        let now = self.now_ms();
+        let found = self.found(kind)?;
+        let kind_text = kind.to_owned();
+        let mut story = self.story(kind, &found);
+        match &found {
+            Found::Free => return Ok(Reaped::NotHeld { kind: kind_text }),
+            Found::Lease(record) if !self.is_dead(record, now) => {
+                return Ok(Reaped::Held { kind: kind_text, expiry: record.expiry(now), record: record.clone() });
+            }
+            Found::Lease(record) if !record.is_expired(now) => {
+                story.0.insert("reason", Json::from("the process that held it is gone"));
+            }
+            Found::Lease(_) | Found::Corrupt(_) => {}
+        }
+        disk::remove_file(&self.path(kind))?;
+        self.journal(now, "reap", story.0);
+        Ok(Reaped::Reaped { kind: kind_text, previous: found })
+    }
+
+    /// How a kind stands. Takes no lock and changes nothing.
+    ///
+    /// # Errors
+    /// When the record cannot be read: what is held is then not known.
+    pub fn status(&self, kind: &str) -> StoreResult<Status> {
+        check_kind(kind)?;
+        Ok(self.status_of(kind, self.found(kind)?, self.now_ms()))
+    }
+
+    fn status_of(&self, kind: &str, found: Found, now: i64) -> Status {
+        let kind_text = kind.to_owned();
+        match found {
+            Found::Free => Status::Free { kind: kind_text },
+            Found::Lease(record) if !self.is_dead(&record, now) => {
+                Status::Held { kind: kind_text, expiry: record.expiry(now), record }
+            }
+            found => {
+                let expired_for_ms = match &found {
+                    Found::Lease(record) => record.expiry(now).in_ms.map(|left| -left),
+                    _ => None,
+                };
+                Status::Unknown { kind: kind_text, found, expired_for_ms }
+            }
+        }
+    }
+
+    /// Every lease of the store, sorted by name. Takes no lock and changes nothing.
+    ///
+    /// # Errors
+    /// When the directory or a record cannot be read: it is then not known what is held, and an empty answer would lie.
+    pub fn list(&self) -> StoreResult<Vec<Status>> {
+        let mut stems: Vec<String> = disk::names(self.dir())?
+            .into_iter()
+            .filter(|name| !name.starts_with('.'))
+            .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
+            .collect();
+        stems.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
+        let now = self.now_ms();
+        stems
+            .into_iter()
+            .map(|stem| {
+                if !is_kind(&stem) {
+                    return Ok(Status::Invalid { stem });
+                }
+                Ok(self.status_of(&stem, self.found(&stem)?, now))
+            })
+            .collect()
+    }
+
+    /// Reaps the dead leases whose owner is inside the fence, and corrupt ones; reports the rest.
+    ///
+    /// # Errors
+    /// When the store cannot be used; what was reaped before stays reaped.
+    pub fn reconcile(&self) -> StoreResult<Reconciled> {
+        let mut result = Reconciled { held: Vec::new(), reaped: Vec::new(), foreign: Vec::new() };
+        for status in self.list()? {
+            match &status {
+                Status::Free { .. } => {}
+                Status::Invalid { .. } => result.foreign.push(status),
+                Status::Held { record, .. } if self.is_inside(record)? => result.held.push(status),
+                Status::Unknown { found: Found::Lease(record), .. } if self.is_inside(record)? => {
+                    self.reap_listed(&status, &mut result)?;
+                }
+                Status::Unknown { found: Found::Corrupt(_), .. } => self.reap_listed(&status, &mut result)?,
+                Status::Held { .. } | Status::Unknown { .. } => result.foreign.push(status),
+            }
+        }
+        self.tidy()?;
+        Ok(result)
+    }
+
+    fn reap_listed(&self, status: &Status, result: &mut Reconciled) -> StoreResult<()> {
+        match self.reap(status.kind())? {
+            reaped @ Reaped::Reaped { .. } => result.reaped.push(reaped),
+            Reaped::NotHeld { .. } => {}
+            Reaped::Held { .. } => result.held.push(self.status(status.kind())?),
+        }
+        Ok(())
+    }
+
+    fn is_inside(&self, record: &Record) -> StoreResult<bool> {
+        record.owner().map_or(Ok(false), |owner| self.fence().contains(owner))
+    }
+
+    /// Whether a lease binds nobody any more: its holder is provably gone, or its time has run out and nothing proves
+    /// that its holder still works.
+    pub(crate) fn is_dead(&self, record: &Record, now: i64) -> bool {
+        match self.vital(record.alive()) {
+            Vital::Dead(_) => true,
+            Vital::Alive { silent_for } => {
+                let minutes = record.ttl_minutes().unwrap_or_default();
+                // Our own clock may be wrong; the kernel's time of the holder's last sign is not.
+                record.is_expired(now) && silent_for.as_secs_f64() * 1000.0 > minutes * 60_000.0
+            }
+            Vital::Unknown => record.is_expired(now),
+        }
+    }
+
+    /// Removes what dead processes left: half-written files, private guards, proofs of life.
+    pub(crate) fn tidy(&self) -> StoreResult<()> {
+        if !self.inner.proof {
+            return Ok(());
+        }
+        for name in disk::names(self.dir())? {
+            if name.starts_with(".tmp-") {
+                self.remove_left_temporary(&self.dir().join(&name))?;
+            }
+            guard::collect(self, &name)?;
+        }
+        alive::collect(self.dir())
+    }
+
+    pub(crate) fn remove_left_temporary(&self, path: &Path) -> StoreResult<()> {
+        if self.inner.proof && disk::age_of(path)?.is_some_and(|age| age > TEMPORARY_LIMIT) {
+            disk::remove_file(path)?;
+        }
+        Ok(())
+    }
+
+    /// Creates the directory if there is none, hidden from git.
+    pub(crate) fn create(&self) -> StoreResult<()> {
+        if self.dir().is_dir() {
+            return Ok(());
+        }
+        fs::create_dir_all(self.dir()).at("create", self.dir())?;
+        refuse_network(self.dir())?;
+        let ignore = self.dir().join(IGNORE);
+        fs::write(&ignore, "*\n").at("write", &ignore)?;
+        Ok(())
+    }
+
+    fn path(&self, kind: &str) -> PathBuf {
+        self.dir().join(format!("{kind}.json"))
+    }
+
+    pub(crate) fn found(&self, kind: &str) -> StoreResult<Found> {
+        Ok(Found::from_bytes(disk::read(&self.path(kind))?.as_deref()))
+    }
+
+    fn write(&self, kind: &str, record: &Record) -> StoreResult<()> {
+        let temporary = self.dir().join(format!(".tmp-{kind}-{}", self.inner.ids.fresh()));
+        disk::replace(&self.path(kind), &temporary, record.to_file_text().as_bytes())?;
+        Ok(())
+    }
+
+    fn story(&self, kind: &str, previous: &Found) -> Story {
+        let mut story = Object::new();
+        story.insert("kind", Json::from(kind));
+        story.insert("previous", previous.to_json(kind));
+        Story(story)
+    }
+
+    fn journal(&self, now: i64, event: &str, rest: Object) {
+        note(&self.dir().join(JOURNAL), now, event, rest);
+    }
+}
+
+/// The members of a journal line.
+struct Story(Object);
+
+impl Story {
+    fn in_order(mut self, keys: &[&str]) -> Object {
+        keys.iter().filter_map(|key| self.0.remove(key).map(|value| ((*key).to_owned(), value))).collect()
+    }
+}
+
+/// Locks and renames do not hold between the machines of a network file system.
+fn refuse_network(dir: &Path) -> StoreResult<()> {
+    let Some(existing) = dir.ancestors().find(|dir| dir.exists()) else { return Ok(()) };
+    match disk::network_file_system(existing)? {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("invalid store {} — it lies on a {name} file system, where leases do not hold", dir.display());
+            Err(StoreError::usage(message))
+        }
+    }
+}
+
+/// Whether a text may be a kind: `^[a-z0-9][a-z0-9._-]{0,127}$`.
+#[must_use]
+pub fn is_kind(text: &str) -> bool {
+    let first = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let rest = |byte: &u8| first(byte) || b"._-".contains(byte);
+    text.len() <= 128 && text.as_bytes().first().is_some_and(first) && text.bytes().all(|byte| rest(&byte))
+}
+
+fn check_kind(kind: &str) -> StoreResult<()> {
+    if is_kind(kind) {
+        return Ok(());
+    }
+    Err(StoreError::usage(format!("invalid kind {} — must match /^[a-z0-9][a-z0-9._-]{{0,127}}$/", quoted(kind))))
+}
+
+fn check_ttl(minutes: f64) -> StoreResult<()> {
+    if minutes > 0.0 && minutes <= LONGEST_TTL_MINUTES {
+        return Ok(());
+    }
+    let shown = Json::from(minutes).to_text();
+    let message =
+        format!("invalid ttlMinutes {shown} — must be a positive number ≤ {LONGEST_TTL_MINUTES} (= stale_lock_minutes)");
+    Err(StoreError::usage(message))
+}

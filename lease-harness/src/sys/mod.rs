@@ -1,1 +1,14 @@
 //! What the operating system gives: clock, files, locks, watch, processes, signals.
+//!
+//! The only place that knows which system this is. Nothing here knows a name or a rule of the format.
+
+#[cfg(not(unix))]
+compile_error!(
+    "lease-harness needs a Unix: its leases live by file locks, signals and process groups that Windows does not have"
+);
+
+pub(crate) mod clock;
+pub(crate) mod disk;
+pub(crate) mod env;
+pub(crate) mod lock;
+pub(crate) mod watch;

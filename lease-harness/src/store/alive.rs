@@ -1,0 +1,177 @@
+//! Proof of life: a file that its process keeps locked as long as it lives.
+//!
+//! `.alive/<uuid>` lies in the store; leases, queue entries and guards name the uuid. If the lock can be taken, the
+//! process is gone, however it ended. If the file is missing, nothing can be told.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Duration;
+
+use super::error::StoreResult;
+use crate::sys::clock::{self, Ids};
+use crate::sys::disk::{self, At};
+use crate::sys::lock::{self, Tried};
+
+const FOLDER: &str = ".alive";
+/// A file in the making, not yet locked, is nobody's proof; after this long its maker is gone.
+const MAKING_LIMIT: Duration = Duration::from_secs(60);
+
+/// This process's proof of life in one store. It ends when the last clone is dropped, or with the process.
+#[derive(Clone, Debug)]
+pub struct ProofOfLife(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    id: String,
+    path: PathBuf,
+    /// Holds the lock; close-on-exec, so that it ends with this process and not with a child of it.
+    file: File,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Removed while locked: whoever still finds the name finds it locked.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl ProofOfLife {
+    /// The proof of this process in the store at `dir`; all its leases there share one.
+    pub(super) fn of_this_process(dir: &Path, ids: &Ids) -> StoreResult<Self> {
+        static PROOFS: OnceLock<Mutex<HashMap<(u32, PathBuf), Weak<Inner>>>> = OnceLock::new();
+        let mut proofs = PROOFS.get_or_init(Mutex::default).lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let key = (std::process::id(), dir.to_owned());
+        if let Some(inner) = proofs.get(&key).and_then(Weak::upgrade) {
+            return Ok(Self(inner));
+        }
+        let inner = Arc::new(make(dir, &ids.fresh())?);
+        proofs.retain(|_, proof| proof.strong_count() > 0);
+        proofs.insert(key, Arc::downgrade(&inner));
+        Ok(Self(inner))
+    }
+
+    /// The id that leases and queue entries name.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// Says that this process not only lives but works: the file's time, by the kernel's clock, is its last beat.
+    pub(crate) fn beat(&self) {
+        let _ = disk::touch_open(&self.0.file);
+    }
+}
+
+fn make(dir: &Path, id: &str) -> StoreResult<Inner> {
+    let folder = dir.join(FOLDER);
+    fs::create_dir_all(&folder).at("create", &folder)?;
+    let making = folder.join(format!(".new-{id}"));
+    let path = folder.join(id);
+    let file = lock::create_locked(&making).at("create", &making)?;
+    let made = (&file).write_all(about_me().as_bytes()).at("write", &making);
+    // It gets its name when it is locked, so that nobody ever finds it unlocked while we live.
+    if let Err(error) = made.and_then(|()| fs::rename(&making, &path).at("rename", &making)) {
+        let _ = fs::remove_file(&making);
+        return Err(error.into());
+    }
+    Ok(Inner { id: id.to_owned(), path, file })
+}
+
+/// Who we are, for people.
+fn about_me() -> String {
+    let command: Vec<String> = std::env::args_os().take(8).map(|word| word.to_string_lossy().into_owned()).collect();
+    let since = super::journal::iso(clock::Clock::system().now_ms()).unwrap_or_default();
+    let mut about = crate::json::Object::new();
+    about.insert("pid", f64::from(std::process::id()));
+    about.insert("command", command.join(" "));
+    about.insert("since", since);
+    let mut text = crate::json::Json::Object(about).to_text();
+    text.push('\n');
+    text
+}
+
+/// What a proof of life tells.
+#[derive(Debug)]
+pub(crate) enum Vital {
+    /// The process is gone. While this value lives, nobody else is told so: one reaper at a time.
+    Dead(#[expect(dead_code, reason = "held for its lock")] File),
+    /// It lives; so long ago it gave a sign by itself.
+    Alive { silent_for: Duration },
+    /// There is no such proof, or it cannot be read.
+    Unknown,
+}
+
+/// Looks at the proof of life `id` in the store at `dir`.
+pub(crate) fn vital(dir: &Path, id: &str) -> Vital {
+    if !clock::is_uuid(id) {
+        return Vital::Unknown;
+    }
+    match lock::try_existing(&dir.join(FOLDER).join(id)) {
+        Ok(Tried::Taken(file)) => Vital::Dead(file),
+        Ok(Tried::Held(file)) => {
+            let modified = file.metadata().and_then(|found| found.modified());
+            modified.map_or(Vital::Unknown, |modified| Vital::Alive { silent_for: disk::age(modified) })
+        }
+        Ok(Tried::Absent) | Err(_) => Vital::Unknown,
+    }
+}
+
+/// The folder whose changes tell of deaths.
+pub(crate) fn folder(dir: &Path) -> PathBuf {
+    dir.join(FOLDER)
+}
+
+/// Removes the proofs of dead processes that no file of the store names any more. As long as one does, the proof is what
+/// tells that its lease or queue entry is dead.
+pub(super) fn collect(dir: &Path) -> StoreResult<()> {
+    let folder = folder(dir);
+    let mut dead = Vec::new();
+    for name in disk::names(&folder)? {
+        let path = folder.join(&name);
+        if name.starts_with(".new-") {
+            if disk::age_of(&path)?.is_some_and(|age| age > MAKING_LIMIT) {
+                disk::remove_file(&path)?;
+            }
+        } else if let Vital::Dead(lock) = vital(dir, &name) {
+            dead.push((name, path, lock));
+        }
+    }
+    if dead.is_empty() {
+        return Ok(());
+    }
+    let texts = documents(dir)?;
+    for (name, path, _lock) in &dead {
+        if !texts.iter().any(|text| contains(text, name.as_bytes())) {
+            disk::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every document that may name a proof: the JSON files of the store, of the folders in it, and the guards' holders.
+fn documents(dir: &Path) -> StoreResult<Vec<Vec<u8>>> {
+    let mut texts = Vec::new();
+    let mut folders = vec![dir.to_owned()];
+    for name in disk::names(dir)? {
+        let path = dir.join(&name);
+        if (!name.starts_with('.') || name.starts_with(".guard-")) && path.is_dir() {
+            folders.push(path);
+        }
+    }
+    for folder in folders {
+        for name in disk::names(&folder)? {
+            let path = folder.join(&name);
+            if name.ends_with(".json") && !path.is_dir() {
+                texts.extend(disk::read(&path)?);
+            }
+        }
+    }
+    Ok(texts)
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}

@@ -1,0 +1,277 @@
+//! The critical section of one kind: a directory that is entered by putting it there.
+//!
+//! Ours is made whole in a private place and published by a rename that refuses to replace, so that a kill in between
+//! never leaves it half made. A process keeps its private directory and renames it in and out, which costs a fraction of
+//! making one each time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::alive::{self, ProofOfLife, Vital};
+use super::error::{StoreError, StoreResult};
+use super::journal;
+use super::{JOURNAL, LeaseStore};
+use crate::json::{Json, Object};
+use crate::sys::disk::{self, At, Placed};
+
+const HOLDER: &str = "holder.json";
+/// A private directory waiting for its next use.
+const ROOM: &str = ".room-";
+const FIRST_PAUSE: Duration = Duration::from_micros(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(5);
+/// From this pause on, an entrant asks whether whoever is inside still lives.
+const PATIENCE: Duration = Duration::from_millis(1);
+/// A room that nobody's proof of life keeps is old enough to go after this.
+const ROOM_LIMIT: Duration = Duration::from_secs(60);
+
+/// Private directories of one store handle, ready to be published.
+#[derive(Debug, Default)]
+pub(super) struct Rooms(Mutex<Vec<Room>>);
+
+/// A private directory that holds its `holder.json`.
+#[derive(Debug)]
+struct Room {
+    path: PathBuf,
+    id: String,
+    /// False when the disk had no place for its `holder.json`; an empty room keeps others out all the same.
+    named: bool,
+}
+
+impl Drop for Rooms {
+    fn drop(&mut self) {
+        for room in self.0.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            let _ = disk::remove_tree(&room.path);
+        }
+    }
+}
+
+impl Rooms {
+    fn take(&self) -> Option<Room> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    fn put_back(&self, room: Room) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(room);
+    }
+}
+
+/// Being inside the critical section of a kind. Dropping it leaves.
+#[derive(Debug)]
+pub(super) struct Guard<'store> {
+    store: &'store LeaseStore,
+    place: PathBuf,
+    room: Option<Room>,
+}
+
+impl Guard<'_> {
+    /// Enters the critical section of `kind`, waiting as long as the store's limits say.
+    pub(super) fn enter<'store>(store: &'store LeaseStore, kind: &str) -> StoreResult<Guard<'store>> {
+        let place = store.dir().join(format!(".guard-{kind}"));
+        let room = store.inner.rooms.take().map_or_else(|| make_room(store), Ok)?;
+        match wait_to_enter(store, kind, &place, room) {
+            Ok(room) => Ok(Guard { store, place, room: Some(room) }),
+            Err((room, error)) => {
+                store.inner.rooms.put_back(room);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        let Some(room) = self.room.take() else { return };
+        leave(self.store, &self.place, room);
+    }
+}
+
+fn make_room(store: &LeaseStore) -> StoreResult<Room> {
+    let id = store.inner.ids.fresh();
+    let proof = store.proof_of_life()?;
+    // The name says whose it is, so that what a dead process left can be told and removed.
+    let name = format!("{ROOM}{}", proof.as_ref().map_or(id.as_str(), ProofOfLife::id));
+    let path = (0..).map(|n| store.dir().join(format!("{name}-{n}")));
+    for path in path {
+        if disk::create_new_dir(&path)? {
+            let named = fs::write(path.join(HOLDER), holder_text(&id, proof.as_ref())).is_ok();
+            return Ok(Room { path, id, named });
+        }
+    }
+    unreachable!("some number is free")
+}
+
+fn holder_text(id: &str, proof: Option<&ProofOfLife>) -> String {
+    let mut holder = Object::new();
+    holder.insert("id", Json::from(id));
+    holder.insert("pid", Json::from(f64::from(std::process::id())));
+    if let Some(proof) = proof {
+        holder.insert("alive", Json::from(proof.id()));
+    }
+    Json::Object(holder).to_text()
+}
+
+fn wait_to_enter(store: &LeaseStore, kind: &str, place: &Path, room: Room) -> Result<Room, (Room, StoreError)> {
+    let limits = &store.inner.limits;
+    let begun = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match publish(place, &room) {
+            Ok(true) => return Ok(room),
+            Ok(false) => {}
+            Err(error) => return Err((room, error)),
+        }
+        // Who may have crashed is looked for before giving up and once it has lasted, but not at every turn.
+        let last = begun.elapsed() >= limits.wait;
+        if last || pause >= PATIENCE {
+            match evict_crashed(store, place) {
+                Ok(true) => continue,
+                Ok(false) if last => return Err((room, busy(kind, place, limits.wait, store))),
+                Ok(false) => {}
+                Err(error) => return Err((room, error)),
+            }
+        }
+        std::thread::sleep(pause.min(limits.wait.saturating_sub(begun.elapsed())));
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Puts our room in the guard's place; false if somebody is inside.
+fn publish(place: &Path, room: &Room) -> StoreResult<bool> {
+    // Others judge by the time whether an entrant has crashed.
+    disk::touch(&room.path)?;
+    match disk::rename_new(&room.path, place)? {
+        Placed::Done => Ok(true),
+        Placed::Occupied => Ok(false),
+        Placed::SourceGone => Err(StoreError::busy(format!("{} was removed under us", room.path.display()))),
+        Placed::Unsupported => publish_by_creating(place, room),
+    }
+}
+
+/// The format's own way, for file systems without a refusing rename.
+fn publish_by_creating(place: &Path, room: &Room) -> StoreResult<bool> {
+    if !disk::create_new_dir(place)? {
+        return Ok(false);
+    }
+    if room.named {
+        let holder = place.join(HOLDER);
+        if let Err(error) = fs::copy(room.path.join(HOLDER), &holder).at("write", &holder) {
+            disk::remove_tree(place)?;
+            return Err(error.into());
+        }
+    }
+    disk::remove_tree(&room.path)?;
+    Ok(true)
+}
+
+fn busy(kind: &str, place: &Path, wait: Duration, store: &LeaseStore) -> StoreError {
+    let holder = holder_of(place);
+    let lives = matches!(holder.as_ref().and_then(|holder| proof_in(store, holder)), Some(Vital::Alive { .. }));
+    let who = match holder.as_ref().and_then(|holder| holder.get("pid")).and_then(Json::as_f64) {
+        Some(pid) if lives => format!(", held by process {pid}, which lives"),
+        _ => String::new(),
+    };
+    StoreError::busy(format!(
+        "lease guard for kind {} busy for >{}ms ({}){who} — a guard holder should only live milliseconds; investigate or remove the dir",
+        Json::from(kind).to_text(),
+        wait.as_millis(),
+        place.display(),
+    ))
+}
+
+fn holder_of(place: &Path) -> Option<Json> {
+    Json::parse_bytes(&disk::read(&place.join(HOLDER)).ok()??).ok()
+}
+
+fn id_of(holder: Option<&Json>) -> Option<&str> {
+    holder.and_then(|holder| holder.get("id")).and_then(Json::as_str)
+}
+
+fn proof_in(store: &LeaseStore, holder: &Json) -> Option<Vital> {
+    let proof = holder.get("alive").and_then(Json::as_str)?;
+    store.inner.proof.then(|| alive::vital(store.dir(), proof))
+}
+
+/// Takes away the guard of somebody who is gone; true if the place may be free now.
+fn evict_crashed(store: &LeaseStore, place: &Path) -> StoreResult<bool> {
+    let Some(age) = disk::age_of(place)? else { return Ok(true) };
+    let holder = holder_of(place);
+    let stale = age > store.inner.limits.stale;
+    // The dead one's lock stays ours until its guard is away, so that only one of us takes it.
+    let _only_reaper = match holder.as_ref().and_then(|holder| proof_in(store, holder)) {
+        Some(Vital::Dead(lock)) => Some(lock),
+        Some(Vital::Alive { .. }) => return Ok(false),
+        Some(Vital::Unknown) | None if stale => None,
+        Some(Vital::Unknown) | None => return Ok(false),
+    };
+    let judged = id_of(holder.as_ref());
+    if id_of(holder_of(place).as_ref()) != judged {
+        return Ok(true);
+    }
+    let taken = store.dir().join(format!("{}.reaped-{}", name_of(place), store.inner.ids.fresh()));
+    if !disk::rename(place, &taken)? {
+        return Ok(true);
+    }
+    if id_of(holder_of(&taken).as_ref()) == judged {
+        disk::remove_tree(&taken)?;
+        return Ok(true);
+    }
+    // Between our look and our hand somebody alive went in: it is put back.
+    if disk::rename_new(&taken, place)? != Placed::Done {
+        disk::remove_tree(&taken)?;
+    }
+    Ok(false)
+}
+
+fn name_of(place: &Path) -> String {
+    place.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn leave(store: &LeaseStore, place: &Path, room: Room) {
+    match disk::rename(place, &room.path) {
+        Ok(true) => {}
+        // Taken from us, or not ours to rename any more: there is nothing to give back.
+        Ok(false) | Err(_) => return,
+    }
+    let captured = holder_of(&room.path);
+    if id_of(captured.as_ref()) == Some(room.id.as_str()) {
+        store.inner.rooms.put_back(room);
+        return;
+    }
+    if !room.named && captured.is_none() {
+        let _ = disk::remove_tree(&room.path);
+        return;
+    }
+    give_back_foreign(store, place, &room, captured.as_ref());
+}
+
+/// What we took out is somebody else's: we were suspended past the stale limit, and others went in meanwhile.
+fn give_back_foreign(store: &LeaseStore, place: &Path, room: &Room, captured: Option<&Json>) {
+    let mut story = Object::new();
+    story.insert("guard", Json::from(place.display().to_string()));
+    story.insert("holderId", Json::from(room.id.as_str()));
+    let journal = store.dir().join(JOURNAL);
+    if matches!(disk::rename_new(&room.path, place), Ok(Placed::Done)) {
+        journal::note(&journal, store.now_ms(), "guard_lost", story);
+        return;
+    }
+    story.insert("capturedId", Json::from(id_of(captured)));
+    let _ = disk::remove_tree(&room.path);
+    journal::note(&journal, store.now_ms(), "guard_release_misfire", story);
+}
+
+/// Removes private directories whose process is gone.
+pub(super) fn collect(store: &LeaseStore, name: &str) -> StoreResult<()> {
+    let path = store.dir().join(name);
+    let Some(owner) = name.strip_prefix(ROOM).and_then(|rest| rest.get(..36)) else { return Ok(()) };
+    let gone = match alive::vital(store.dir(), owner) {
+        Vital::Dead(_) => true,
+        Vital::Alive { .. } => false,
+        Vital::Unknown => disk::age_of(&path)?.is_some_and(|age| age > ROOM_LIMIT),
+    };
+    if gone {
+        disk::remove_tree(&path)?;
+    }
+    Ok(())
+}

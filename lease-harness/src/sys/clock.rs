@@ -1,0 +1,73 @@
+//! Time and fresh ids, injectable so that tests decide both.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Tells the time as milliseconds since 1970, UTC. A clone tells the same time.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> i64 + Send + Sync>);
+
+impl Clock {
+    /// The system's clock.
+    #[must_use]
+    pub fn system() -> Self {
+        Self::from_fn(system_millis)
+    }
+
+    /// A clock that asks `tell` each time.
+    pub fn from_fn(tell: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
+    /// The time in milliseconds since 1970.
+    #[must_use]
+    pub fn now_ms(&self) -> i64 {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
+}
+
+fn system_millis() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |passed| i64::try_from(passed.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Makes ids: random UUIDs, or what a test wants.
+#[derive(Clone)]
+pub struct Ids(Arc<dyn Fn() -> String + Send + Sync>);
+
+impl Ids {
+    /// Random UUIDs, version 4.
+    #[must_use]
+    pub fn random() -> Self {
+        Self::from_fn(|| uuid::Uuid::new_v4().to_string())
+    }
+
+    /// Ids that `make` makes; they must be UUIDs and differ.
+    pub fn from_fn(make: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        Self(Arc::new(make))
+    }
+
+    /// A fresh id.
+    #[must_use]
+    pub fn fresh(&self) -> String {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Ids {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ids")
+    }
+}
+
+/// Whether `text` is a UUID in the usual form. Ids become file names only after this check.
+pub(crate) fn is_uuid(text: &str) -> bool {
+    text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
+}

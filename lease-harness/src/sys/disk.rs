@@ -1,0 +1,200 @@
+//! Files: whole reads, replacing writes, renames that refuse to replace, appended lines.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{CWD, RenameFlags, Timespec, Timestamps, UTIME_NOW};
+use rustix::io::Errno;
+
+/// A call to the file system that failed: what, where, why.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} {}", path.display())]
+pub(crate) struct DiskError {
+    action: &'static str,
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl DiskError {
+    pub(crate) fn kind(&self) -> io::ErrorKind {
+        self.source.kind()
+    }
+}
+
+pub(crate) type DiskResult<T> = Result<T, DiskError>;
+
+/// Says what was tried on which path when a call fails.
+pub(crate) trait At<T> {
+    fn at(self, action: &'static str, path: &Path) -> DiskResult<T>;
+}
+
+impl<T, E: Into<io::Error>> At<T> for Result<T, E> {
+    fn at(self, action: &'static str, path: &Path) -> DiskResult<T> {
+        self.map_err(|error| DiskError { action, path: path.to_owned(), source: error.into() })
+    }
+}
+
+/// Turns "there is no such file" into `None`; every other failure stays one.
+pub(crate) trait Absent<T> {
+    fn absent_as_none(self) -> io::Result<Option<T>>;
+}
+
+impl<T> Absent<T> for io::Result<T> {
+    fn absent_as_none(self) -> io::Result<Option<T>> {
+        match self {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The whole file, or `None` when there is none.
+pub(crate) fn read(path: &Path) -> DiskResult<Option<Vec<u8>>> {
+    fs::read(path).absent_as_none().at("read", path)
+}
+
+/// Writes `bytes` to `temporary` and renames it to `path`, so that a reader sees the old file or the new one.
+///
+/// Nothing is flushed to the device: who held a lease before a power cut does not hold it after.
+pub(crate) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> DiskResult<()> {
+    let written = fs::write(temporary, bytes).at("write", temporary);
+    let placed = written.and_then(|()| fs::rename(temporary, path).at("replace", path));
+    if placed.is_err() {
+        let _ = fs::remove_file(temporary);
+    }
+    placed
+}
+
+/// Appends one line in a single write, so that lines of several writers do not mix.
+pub(crate) fn append_line(path: &Path, line: &str) -> DiskResult<()> {
+    let mut file = OpenOptions::new().append(true).create(true).open(path).at("open", path)?;
+    let mut bytes = Vec::with_capacity(line.len() + 1);
+    bytes.extend_from_slice(line.as_bytes());
+    bytes.push(b'\n');
+    file.write_all(&bytes).at("append to", path)
+}
+
+/// Removes a file; true if it was there.
+pub(crate) fn remove_file(path: &Path) -> DiskResult<bool> {
+    Ok(fs::remove_file(path).absent_as_none().at("remove", path)?.is_some())
+}
+
+/// Removes whatever is at `path`, folder or file; nothing there is fine.
+pub(crate) fn remove_tree(path: &Path) -> DiskResult<()> {
+    match fs::symlink_metadata(path).absent_as_none().at("look at", path)? {
+        None => Ok(()),
+        Some(found) if found.is_dir() => fs::remove_dir_all(path).absent_as_none().at("remove", path).map(drop),
+        Some(_) => remove_file(path).map(drop),
+    }
+}
+
+/// Names in a folder, unsorted; names that are no UTF-8 are left out. An absent folder has none.
+pub(crate) fn names(dir: &Path) -> DiskResult<Vec<String>> {
+    let Some(entries) = fs::read_dir(dir).absent_as_none().at("list", dir)? else { return Ok(Vec::new()) };
+    let mut names = Vec::new();
+    for entry in entries {
+        if let Ok(name) = entry.at("list", dir)?.file_name().into_string() {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// How a rename that refuses to replace went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placed {
+    Done,
+    /// Something is at the target.
+    Occupied,
+    /// There is nothing at the source.
+    SourceGone,
+    /// This file system cannot do it.
+    Unsupported,
+}
+
+/// Renames `from` to `to` unless something is there.
+pub(crate) fn rename_new(from: &Path, to: &Path) -> DiskResult<Placed> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(Placed::Done),
+        Err(Errno::EXIST) => Ok(Placed::Occupied),
+        Err(Errno::NOENT) => Ok(Placed::SourceGone),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(Placed::Unsupported),
+        Err(error) => Err(error).at("rename", from),
+    }
+}
+
+/// Renames `from` to `to`; false if there is nothing at `from`.
+pub(crate) fn rename(from: &Path, to: &Path) -> DiskResult<bool> {
+    Ok(fs::rename(from, to).absent_as_none().at("rename", from)?.is_some())
+}
+
+/// Creates a folder; false if something is there.
+pub(crate) fn create_new_dir(path: &Path) -> DiskResult<bool> {
+    match fs::create_dir(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error).at("create", path),
+    }
+}
+
+/// Gives a file or folder the kernel's present time.
+pub(crate) fn touch(path: &Path) -> DiskResult<()> {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    let times = Timestamps { last_access: now, last_modification: now };
+    rustix::fs::utimensat(CWD, path, &times, rustix::fs::AtFlags::empty()).at("touch", path)
+}
+
+/// The same for an open file, which also works when its name is gone.
+pub(crate) fn touch_open(file: &File) -> io::Result<()> {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    Ok(rustix::fs::futimens(file, &Timestamps { last_access: now, last_modification: now })?)
+}
+
+/// How long ago something was modified, by the kernel's clock, which no wrong clock of a process can bend.
+pub(crate) fn age(modified: SystemTime) -> Duration {
+    SystemTime::now().duration_since(modified).unwrap_or_default()
+}
+
+/// How long ago `path` was modified; `None` when it is gone.
+pub(crate) fn age_of(path: &Path) -> DiskResult<Option<Duration>> {
+    let found = fs::symlink_metadata(path).absent_as_none().at("look at", path)?;
+    found.map(|found| found.modified().map(age).at("look at", path)).transpose()
+}
+
+/// Names the file system when `dir` lies on one that is shared over a network, where locks and renames do not hold.
+#[cfg(target_os = "linux")]
+pub(crate) fn network_file_system(dir: &Path) -> DiskResult<Option<&'static str>> {
+    const KINDS: [(u32, &str); 11] = [
+        (0x6969, "NFS"),
+        (0x517B, "SMB"),
+        (0xFF53_4D42, "CIFS"),
+        (0xFE53_4D42, "SMB2"),
+        (0x0102_1997, "9P"),
+        (0x5346_414F, "AFS"),
+        (0x7375_7245, "Coda"),
+        (0x00C3_6400, "Ceph"),
+        (0x0BD0_0BD0, "Lustre"),
+        (0x4750_4653, "GPFS"),
+        (0x0116_1970, "GFS2"),
+    ];
+    let stat = rustix::fs::statfs(dir).at("look at the file system of", dir)?;
+    // The type is a signed word whose width differs between machines; the magic numbers have 32 bits.
+    #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "only the low 32 bits carry the number")]
+    let magic = stat.f_type as u32;
+    Ok(KINDS.iter().find(|(number, _)| *number == magic).map(|(_, name)| *name))
+}
+
+/// Elsewhere nobody is refused by name.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn network_file_system(_dir: &Path) -> DiskResult<Option<&'static str>> {
+    Ok(None)
+}
+
+/// A number that changes with every start of the machine, where there is one.
+pub(crate) fn boot_id() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}

@@ -1,0 +1,40 @@
+//! Kernel locks on files: they end with the process that holds them, however it ends.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::Path;
+
+use super::disk::Absent;
+
+/// What trying the lock of a file told.
+#[derive(Debug)]
+pub(crate) enum Tried {
+    /// Nobody held it; it is ours until the file is dropped.
+    Taken(File),
+    /// Somebody holds it.
+    Held(File),
+    /// There is no such file.
+    Absent,
+}
+
+/// Creates a file that did not exist and locks it.
+pub(crate) fn create_locked(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+    file.try_lock().map_err(|error| match error {
+        TryLockError::Error(error) => error,
+        TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
+    })?;
+    Ok(file)
+}
+
+/// Tries the lock of an existing file without waiting.
+///
+/// The file is opened for reading only, so that closing it does not wake whoever watches for a holder's end.
+pub(crate) fn try_existing(path: &Path) -> io::Result<Tried> {
+    let Some(file) = File::open(path).absent_as_none()? else { return Ok(Tried::Absent) };
+    match file.try_lock() {
+        Ok(()) => Ok(Tried::Taken(file)),
+        Err(TryLockError::WouldBlock) => Ok(Tried::Held(file)),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}

@@ -1,0 +1,134 @@
+//! Sleeping until something changes in a folder.
+
+use std::path::Path;
+use std::time::Duration;
+
+pub(crate) use imp::Watch;
+
+/// Why a sleep ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Woken {
+    /// A file was placed, removed, or closed after writing.
+    Changed,
+    /// Nothing happened for the time given.
+    Timeout,
+}
+
+/// Names that begin with a dot are working files of the format; their coming and going means nothing to a waiter.
+fn matters(name: &[u8]) -> bool {
+    !name.is_empty() && name[0] != b'.'
+}
+
+#[cfg(target_os = "linux")]
+mod imp {
+    use std::mem::MaybeUninit;
+    use std::os::fd::OwnedFd;
+    use std::time::Instant;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+    use rustix::io::Errno;
+
+    use super::{Duration, Path, Woken, matters};
+
+    /// A watch of folders; without one (no watch left for this user) it only sleeps.
+    #[derive(Debug)]
+    pub(crate) struct Watch {
+        inotify: Option<OwnedFd>,
+    }
+
+    impl Watch {
+        /// Watches the folders that exist and can be watched.
+        pub(crate) fn new(dirs: &[&Path]) -> Self {
+            let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
+            let watch = Self { inotify };
+            for dir in dirs {
+                watch.add(dir);
+            }
+            watch
+        }
+
+        fn add(&self, dir: &Path) {
+            // A process that dies closes its locked file, which is how a waiter hears of it at once.
+            let what = WatchFlags::MOVED_TO | WatchFlags::MOVED_FROM | WatchFlags::DELETE | WatchFlags::CLOSE_WRITE;
+            if let Some(inotify) = &self.inotify {
+                let _ = inotify::add_watch(inotify, dir, what);
+            }
+        }
+
+        /// Whether changes are reported at all; if not, the caller has to look by itself more often.
+        pub(crate) fn is_live(&self) -> bool {
+            self.inotify.is_some()
+        }
+
+        /// Sleeps until something that matters changes, at most `limit`.
+        pub(crate) fn sleep(&self, limit: Duration) -> Woken {
+            let Some(inotify) = &self.inotify else {
+                std::thread::sleep(limit);
+                return Woken::Timeout;
+            };
+            let end = Instant::now() + limit;
+            loop {
+                let left = end.saturating_duration_since(Instant::now());
+                if !readable(inotify, left) {
+                    return Woken::Timeout;
+                }
+                if drain(inotify) {
+                    return Woken::Changed;
+                }
+            }
+        }
+    }
+
+    fn readable(fd: &OwnedFd, limit: Duration) -> bool {
+        let limit = Timespec::try_from(limit).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
+        let mut fds = [PollFd::new(fd, PollFlags::IN)];
+        match poll(&mut fds, Some(&limit)) {
+            Ok(ready) => ready > 0,
+            // A signal: whoever sleeps looks again.
+            Err(_) => true,
+        }
+    }
+
+    /// Reads all that is there; true if something of it matters.
+    fn drain(fd: &OwnedFd) -> bool {
+        let mut space = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(fd, &mut space);
+        let mut found = false;
+        loop {
+            match reader.next() {
+                Ok(event) => {
+                    let lost = event.events().contains(ReadFlags::QUEUE_OVERFLOW);
+                    found |= lost || event.file_name().is_some_and(|name| matters(name.to_bytes()));
+                }
+                Err(Errno::INTR) => {}
+                Err(_) => return found,
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod imp {
+    use super::{Duration, Path, Woken, matters};
+
+    /// Elsewhere a waiter looks by itself.
+    #[derive(Debug)]
+    pub(crate) struct Watch;
+
+    impl Watch {
+        pub(crate) fn new(_dirs: &[&Path]) -> Self {
+            let _ = matters;
+            Self
+        }
+
+        pub(crate) fn is_live(&self) -> bool {
+            false
+        }
+
+        pub(crate) fn sleep(&self, limit: Duration) -> Woken {
+            std::thread::sleep(limit);
+            Woken::Timeout
+        }
+    }
+}
