@@ -73,37 +73,54 @@ impl<'a> Copying<'a> {
         }
     }
 
-    fn finish(self) -> Json {
+    fn finish(self, arrange: fn(Object) -> Object) -> Json {
         match self {
             Self::Array(_, copies) => Json::Array(copies),
-            Self::Object(_, _, copies) => Json::Object(copies),
+            Self::Object(_, _, copies) => Json::Object(arrange(copies)),
+        }
+    }
+}
+
+/// A copy of a value, with `arrange` applied to every object in it.
+fn copy(mut source: &Json, arrange: fn(Object) -> Object) -> Json {
+    let mut open: Vec<Copying<'_>> = Vec::new();
+    loop {
+        if let Some((copying, first)) = Copying::begin(source) {
+            open.push(copying);
+            source = first;
+            continue;
+        }
+        let mut copy = clone_single(source);
+        loop {
+            let Some(mut copying) = open.pop() else {
+                return copy;
+            };
+            if let Some(next) = copying.add(copy) {
+                open.push(copying);
+                source = next;
+                break;
+            }
+            copy = copying.finish(arrange);
         }
     }
 }
 
 impl Clone for Json {
     fn clone(&self) -> Self {
-        let mut open: Vec<Copying<'_>> = Vec::new();
-        let mut source = self;
-        loop {
-            if let Some((copying, first)) = Copying::begin(source) {
-                open.push(copying);
-                source = first;
-                continue;
-            }
-            let mut copy = clone_single(source);
-            loop {
-                let Some(mut copying) = open.pop() else {
-                    return copy;
-                };
-                if let Some(next) = copying.add(copy) {
-                    open.push(copying);
-                    source = next;
-                    break;
-                }
-                copy = copying.finish();
-            }
-        }
+        copy(self, |members| members)
+    }
+}
+
+impl Json {
+    /// A copy with the members of every object in the order of their keys' text, as far as an [`Object`] lets it be
+    /// chosen: to compare documents whose members stand in different order.
+    #[must_use]
+    pub fn sorted(&self) -> Self {
+        copy(self, |members| {
+            let mut members: Vec<_> = members.into_iter().collect();
+            members.sort_by(|(left, _), (right, _)| left.cmp(right));
+            members.into_iter().collect()
+        })
     }
 }
 

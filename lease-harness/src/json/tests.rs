@@ -169,6 +169,15 @@ fn nesting_has_no_limit() {
 }
 
 #[test]
+fn a_sorted_copy_has_no_order_of_its_own() {
+    let left = Json::parse(r#"{"b":[{"d":1,"c":{"y":1,"x":[]}}],"a":{},"3":0}"#).unwrap();
+    let right = Json::parse(r#"{"3":0,"a":{},"b":[{"c":{"x":[],"y":1},"d":1}]}"#).unwrap();
+    assert_ne!(left, right);
+    assert_eq!(left.sorted(), right.sorted());
+    assert_eq!(left.sorted().to_text(), r#"{"3":0,"a":{},"b":[{"c":{"x":[],"y":1},"d":1}]}"#);
+}
+
+#[test]
 fn an_object_is_a_map_that_keeps_order() {
     let mut members = Object::new();
     assert!(members.is_empty());

@@ -1,1 +1,183 @@
-//! Slots, queue and grant.
+//! Slots, queue and grant: one of N equal slots for whoever's turn it is.
+//!
+//! A pool is a file that lists slots, and a folder in the store that holds the queue, the statistics and the grants. A
+//! slot's lease in the store is what makes it somebody's; the queue only decides whose turn it is to take one.
+
+mod acquire;
+mod decide;
+mod describe;
+mod error;
+mod eta;
+mod file;
+mod grant;
+mod hooks;
+mod prepare;
+mod queue;
+mod slot;
+mod sweep;
+mod template;
+mod upkeep;
+mod view;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use acquire::{OnLook, Outcome, SlotWanted, Standing, Wait};
+pub use error::{PoolError, PoolErrorKind, PoolResult};
+pub use file::{PoolFile, PoolFileError, PoolFileErrorKind};
+pub use grant::Grant;
+pub use hooks::{CommandOverrides, Hook, Hooks};
+pub use prepare::HeldSlot;
+pub use queue::{Entry, Joined, Mode};
+pub use slot::SlotDef;
+pub use sweep::Swept;
+pub use upkeep::Cleaned;
+pub use view::{PoolStatus, QueuedStatus, SlotStatus};
+
+use crate::json::{Json, Object};
+use crate::store::{self, Beat, Beaten, Env, LeaseStore};
+use crate::sys::disk::{self, At};
+use crate::sys::process;
+
+/// What marks the processes of a grant in their environment.
+pub(crate) const RUN_TOKEN: &str = "POOL_RUN_TOKEN";
+const JOURNAL: &str = "pool.log";
+
+/// How a pool is opened.
+#[derive(Clone, Debug, Default)]
+pub struct PoolOptions {
+    /// Where variables are read, and what commands inherit.
+    pub env: Env,
+    /// Lifetime in minutes of grants; else `POOL_TTL_MINUTES`, else the pool file's.
+    pub ttl_minutes: Option<f64>,
+    /// After how many milliseconds of silence a waiter is dropped; else the pool file's.
+    pub waiter_stale_ms: Option<f64>,
+    /// What the moving average starts with, in milliseconds; else the pool file's.
+    pub moving_avg_seed_ms: Option<f64>,
+    /// Commands that beat the environment and the pool file.
+    pub commands: CommandOverrides,
+    /// Functions in place of commands.
+    pub hooks: Hooks,
+}
+
+/// A pool of slots in a store. Cloning gives another handle to the same.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    file: Arc<PoolFile>,
+    store: LeaseStore,
+    env: Env,
+    ttl_minutes: Option<f64>,
+    waiter_stale_ms: Option<f64>,
+    moving_avg_seed_ms: Option<f64>,
+    commands: CommandOverrides,
+    hooks: Hooks,
+}
+
+impl Pool {
+    /// Opens the pool that a file describes. Nothing is created before something is asked.
+    ///
+    /// # Errors
+    /// A usage error when `POOL_TTL_MINUTES` is no number.
+    pub fn open(file: PoolFile, store: LeaseStore, options: PoolOptions) -> PoolResult<Self> {
+        let ttl_minutes = options.ttl_minutes.map_or_else(|| ttl_from_env(&options.env), |minutes| Ok(Some(minutes)))?;
+        Ok(Self {
+            file: Arc::new(file),
+            store,
+            env: options.env,
+            ttl_minutes,
+            waiter_stale_ms: options.waiter_stale_ms,
+            moving_avg_seed_ms: options.moving_avg_seed_ms,
+            commands: options.commands,
+            hooks: options.hooks,
+        })
+    }
+
+    /// The pool file.
+    #[must_use]
+    pub fn file(&self) -> &PoolFile {
+        &self.file
+    }
+
+    /// The store below.
+    #[must_use]
+    pub fn store(&self) -> &LeaseStore {
+        &self.store
+    }
+
+    /// The pool's directory in the store.
+    #[must_use]
+    pub fn dir(&self) -> PathBuf {
+        self.store.dir().join(self.file.name())
+    }
+
+    /// Lifetime in minutes of a grant without a heartbeat.
+    #[must_use]
+    pub fn ttl_minutes(&self) -> f64 {
+        self.ttl_minutes.unwrap_or_else(|| self.file.ttl_minutes())
+    }
+
+    fn waiter_stale_ms(&self) -> f64 {
+        self.waiter_stale_ms.unwrap_or_else(|| self.file.waiter_stale_ms())
+    }
+
+    fn moving_avg_seed_ms(&self) -> f64 {
+        self.moving_avg_seed_ms.unwrap_or_else(|| self.file.moving_avg_seed_ms())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir().join(name)
+    }
+
+    /// Writes a file of the pool's folder whole.
+    fn write_file(&self, name: &str, text: &str) -> PoolResult<()> {
+        let path = self.path(name);
+        let folder = path.parent().unwrap_or(&path);
+        fs::create_dir_all(folder).at("create", folder)?;
+        let temporary = folder.join(format!(".tmp-{}", self.store.ids().fresh()));
+        disk::replace(&path, &temporary, text.as_bytes())?;
+        Ok(())
+    }
+
+    fn journal(&self, event: &str, story: impl IntoIterator<Item = (&'static str, Json)>) {
+        let members: Object = story.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        let _ = fs::create_dir_all(self.dir());
+        store::note(&self.path(JOURNAL), self.store.now_ms(), event, members);
+    }
+
+    /// Keeps a lease of ours alive. If it is lost, `on_lost` is told, and what works on the slot under its token is ended:
+    /// whoever has the slot now provisions it.
+    fn beat(
+        &self,
+        slot: &SlotDef,
+        owner: &str,
+        token: &str,
+        every: Duration,
+        mut on_lost: impl FnMut(String) + Send + 'static,
+    ) -> Beat {
+        let lease = Beaten {
+            store: self.store.clone(),
+            kind: slot.kind().to_owned(),
+            owner: owner.to_owned(),
+            token: token.to_owned(),
+            every,
+        };
+        let token = token.to_owned();
+        Beat::start(lease, move |reason| {
+            on_lost(reason);
+            let _ = process::kill_marked(RUN_TOKEN, &token);
+        })
+    }
+}
+
+fn ttl_from_env(env: &Env) -> PoolResult<Option<f64>> {
+    for name in ["POOL_TTL_MINUTES", "E2E_LEASE_TTL_MINUTES"] {
+        if let Some(text) = env.get(name) {
+            let minutes = text.trim().parse::<f64>().ok().filter(|minutes| minutes.is_finite() && *minutes > 0.0);
+            let refused = || PoolError::usage(format!("invalid {name} {} — must be a positive number", store::quoted(&text)));
+            return minutes.map(Some).ok_or_else(refused);
+        }
+    }
+    Ok(None)
+}

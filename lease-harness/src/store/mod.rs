@@ -9,6 +9,7 @@ mod date;
 mod error;
 mod fence;
 mod guard;
+mod heartbeat;
 mod journal;
 mod location;
 mod outcome;
@@ -17,7 +18,7 @@ mod record;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use guard::{Guard, Rooms};
@@ -33,6 +34,7 @@ pub use crate::sys::env::Env;
 
 pub(crate) use alive::{Vital, folder as alive_folder};
 pub(crate) use date::{iso as date_text, parse as parse_date};
+pub(crate) use heartbeat::{Beat, Beaten, LostNote, pause_for, quiesce, resume};
 pub(crate) use journal::{iso, note};
 pub(crate) use owner::quoted;
 pub(crate) use record::to_f64;
@@ -65,8 +67,9 @@ pub struct StoreOptions {
     pub clock: Clock,
     /// Tokens and names.
     pub ids: Ids,
-    /// Whether leases, guards and waiters name a proof of life, and those of others are believed.
-    pub proof_of_life: bool,
+    /// Whether our additions to the format are used: leases, guards and waiters name a proof of life, those of others are
+    /// believed, grants carry fence numbers. Off, everything is as any other implementation does it.
+    pub additions: bool,
 }
 
 impl Default for StoreOptions {
@@ -79,7 +82,7 @@ impl Default for StoreOptions {
             env: Env::Process,
             clock: Clock::system(),
             ids: Ids::random(),
-            proof_of_life: true,
+            additions: true,
         }
     }
 }
@@ -111,6 +114,8 @@ struct Inner {
     clock: Clock,
     ids: Ids,
     proof: bool,
+    /// Kept as long as the store is open, because what we write names it.
+    life: Mutex<Option<ProofOfLife>>,
     rooms: Rooms,
 }
 
@@ -138,7 +143,8 @@ impl LeaseStore {
             limits,
             clock: options.clock.clone(),
             ids: options.ids.clone(),
-            proof: options.proof_of_life,
+            proof: options.additions,
+            life: Mutex::default(),
             rooms: Rooms::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -169,7 +175,16 @@ impl LeaseStore {
         if !self.inner.proof {
             return Ok(None);
         }
-        ProofOfLife::of_this_process(self.dir(), &self.inner.ids).map(Some)
+        let mut life = self.inner.life.lock().unwrap_or_else(PoisonError::into_inner);
+        if life.is_none() {
+            *life = Some(ProofOfLife::of_this_process(self.dir(), &self.inner.ids)?);
+        }
+        Ok(life.clone())
+    }
+
+    /// Whether our additions to the format are in use: proofs of life, fence numbers, what else other programs ignore.
+    pub(crate) fn has_additions(&self) -> bool {
+        self.inner.proof
     }
 
     /// What a proof of life tells; nothing if the store does not use them.

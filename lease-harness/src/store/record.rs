@@ -160,7 +160,7 @@ impl Found {
     }
 
     /// The lease's document, or what is shown for a corrupt one.
-    pub(super) fn to_json(&self, kind: &str) -> Json {
+    pub(crate) fn to_json(&self, kind: &str) -> Json {
         match self {
             Self::Free => Json::Null,
             Self::Lease(record) => record.to_json(),

@@ -1,0 +1,356 @@
+//! Getting a slot: at once, within a time, or whenever it is our turn.
+
+use std::time::{Duration, Instant};
+
+use super::error::PoolResult;
+use super::prepare::{HeldSlot, Preparing};
+use super::queue::{Entry, Mode, Queue};
+use super::slot::SlotDef;
+use super::{Pool, decide, eta};
+use crate::json::{Json, object};
+use crate::store::{self, AcquireRequest, Acquired, Found, Record};
+use crate::sys::watch::{Watch, Woken};
+
+/// A waiter looks this often even if nothing is reported: at holders that died where it cannot be watched.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// After something changed it looks again soon: a dying process is reported just before its lock is free.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// Until there is one.
+    #[default]
+    Forever,
+    /// At most so long.
+    For(Duration),
+    /// Not at all.
+    No,
+}
+
+/// Who asks for a slot, and for how long.
+#[derive(Clone, Debug)]
+pub struct SlotWanted<'a> {
+    /// Who asks; must be inside the fence.
+    pub owner: &'a str,
+    /// What is shown to people; the owner if not given.
+    pub session: Option<&'a str>,
+    /// Lifetime in minutes without a heartbeat; the pool's if not given.
+    pub ttl_minutes: Option<f64>,
+    /// How long to wait.
+    pub wait: Wait,
+    /// The longest pause between two looks at the queue.
+    pub poll: Option<Duration>,
+    /// The pause between two heartbeats of the lease; a sixth of its lifetime if not given.
+    pub heartbeat: Option<Duration>,
+}
+
+impl<'a> SlotWanted<'a> {
+    /// A slot for `owner`, whenever there is one.
+    #[must_use]
+    pub fn by(owner: &'a str) -> Self {
+        Self { owner, session: None, ttl_minutes: None, wait: Wait::Forever, poll: None, heartbeat: None }
+    }
+}
+
+/// Where a waiter stands at one of its looks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    /// Its place, from 1.
+    pub position: usize,
+    /// About how long it will wait, in milliseconds.
+    pub eta_ms: f64,
+    /// How long slots were held lately, on average, in milliseconds.
+    pub avg_ms: f64,
+}
+
+/// Told at every look; answers whether to go on waiting.
+pub type OnLook<'a> = dyn FnMut(&Standing) -> bool + 'a;
+
+/// How asking for a slot ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The slot is ours, and clean.
+    Granted(HeldSlot),
+    /// None is free, and we were not to wait.
+    Saturated {
+        /// The place we would have had, from 1.
+        position: usize,
+        /// About how long it would have taken, in milliseconds.
+        eta_ms: f64,
+    },
+    /// The time to wait is over.
+    TimedOut {
+        /// The request.
+        request_id: String,
+        /// Its last place, from 1.
+        position: usize,
+        /// About how long it would still have taken, in milliseconds.
+        eta_ms: f64,
+        /// How long we waited, in milliseconds.
+        waited_ms: f64,
+    },
+    /// Our place in the queue was taken away: we were silent for too long, or somebody removed it.
+    EntryLost {
+        /// The request.
+        request_id: String,
+        /// The limit of silence, in milliseconds.
+        waiter_stale_ms: f64,
+    },
+    /// The listener said to stop waiting.
+    Cancelled {
+        /// The request.
+        request_id: String,
+    },
+}
+
+impl Outcome {
+    /// The document of format.md.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        let refused = |code: &str| vec![("ok", Json::from(false)), ("code", Json::from(code))];
+        let with = |mut members: Vec<(&'static str, Json)>, more: Vec<(&'static str, Json)>| {
+            members.extend(more);
+            object(members)
+        };
+        match self {
+            Self::Granted(held) => held.grant().to_json(),
+            Self::Saturated { position, eta_ms } => {
+                with(refused("saturated"), vec![("position", Json::from(*position)), ("etaMs", Json::from(*eta_ms))])
+            }
+            Self::TimedOut { request_id, position, eta_ms, waited_ms } => with(
+                refused("timeout"),
+                vec![
+                    ("request_id", Json::from(request_id)),
+                    ("position", Json::from(*position)),
+                    ("etaMs", Json::from(*eta_ms)),
+                    ("waitedMs", Json::from(*waited_ms)),
+                ],
+            ),
+            Self::EntryLost { request_id, waiter_stale_ms } => {
+                let limit = crate::json::number_text(*waiter_stale_ms);
+                let note = format!("queue entry dropped as stale (waiterStaleMs={limit}) — re-run acquire");
+                with(refused("queue_entry_lost"), vec![("request_id", Json::from(request_id)), ("note", Json::from(note))])
+            }
+            Self::Cancelled { request_id } => with(refused("cancelled"), vec![("request_id", Json::from(request_id))]),
+        }
+    }
+}
+
+impl Pool {
+    /// Waits for a slot as long as asked, and makes it ready. `on_look` is told at every look while waiting and may end
+    /// the wait.
+    ///
+    /// # Errors
+    /// A usage error for a bad owner or lifetime; `NotReady` when a slot was had and could not be made ready; else when
+    /// the store cannot be used. In each case nothing is held and nothing waits.
+    ///
+    /// # If the process dies
+    /// While it waits its entry is dropped, afterwards its lease is reaped, both as soon as another waiter looks.
+    pub fn acquire(&self, wanted: &SlotWanted<'_>, on_look: &mut OnLook<'_>) -> PoolResult<Outcome> {
+        self.store.fence().check(wanted.owner)?;
+        self.agree_on_description(wanted.owner)?;
+        self.sweep(wanted.owner)?;
+        let request = Request { id: self.store.ids().fresh(), mode: Mode::Blocking, wanted };
+        let waiting = self.waiting(self.store.now_ms())?;
+        if waiting.is_empty() || wanted.wait == Wait::No {
+            if let Some(held) = self.try_take(&request, &waiting)? {
+                return Ok(Outcome::Granted(held));
+            }
+        }
+        if wanted.wait == Wait::No {
+            let position = waiting.len() + 1;
+            return Ok(Outcome::Saturated { position, eta_ms: eta::wait_ms(position, self.moving_avg_ms()?) });
+        }
+        self.wait_in_queue(&request, on_look)
+    }
+
+    fn wait_in_queue(&self, request: &Request<'_>, on_look: &mut OnLook<'_>) -> PoolResult<Outcome> {
+        let watch = Watch::new(&[self.store.dir(), &self.dir(), &store::alive_folder(self.store.dir())]);
+        let begun = Instant::now();
+        self.enqueue_as(&request.id, request.wanted.owner, request.wanted.session, request.mode)?;
+        let ended = self.wait_for_turn(request, on_look, &watch, begun);
+        if !matches!(ended, Ok(Outcome::Granted(_) | Outcome::EntryLost { .. })) {
+            // Also on an error: whoever gave up must not be granted later, and must not hold up those behind.
+            let left = self.dequeue(&request.id, request.wanted.owner);
+            if ended.is_ok() {
+                left?;
+            }
+        }
+        ended
+    }
+
+    fn wait_for_turn(
+        &self,
+        request: &Request<'_>,
+        on_look: &mut OnLook<'_>,
+        watch: &Watch,
+        begun: Instant,
+    ) -> PoolResult<Outcome> {
+        let mut pause = Pause::new(request.wanted.poll, watch.is_live());
+        loop {
+            self.sweep(request.wanted.owner)?;
+            let queue = Queue { entries: self.waiting(self.store.now_ms())?, damaged: false };
+            let Some(place) = queue.place_of(&request.id) else {
+                return Ok(Outcome::EntryLost { request_id: request.id.clone(), waiter_stale_ms: self.waiter_stale_ms() });
+            };
+            if let Some(held) = self.try_take(request, &queue.entries[..place])? {
+                return Ok(Outcome::Granted(held));
+            }
+            let avg_ms = self.moving_avg_ms()?;
+            let standing = Standing { position: place + 1, eta_ms: eta::wait_ms(place + 1, avg_ms), avg_ms };
+            let left = time_left(request.wanted.wait, begun);
+            if left == Some(Duration::ZERO) {
+                return Ok(timed_out(request, &standing));
+            }
+            if !on_look(&standing) {
+                return Ok(Outcome::Cancelled { request_id: request.id.clone() });
+            }
+            self.say_that_we_wait(request, &queue.entries[place])?;
+            pause.sleep(watch, left);
+        }
+    }
+
+    /// Refreshes our entry's heartbeat when it has aged; a look alone writes nothing.
+    fn say_that_we_wait(&self, request: &Request<'_>, entry: &Entry) -> PoolResult<()> {
+        if let Some(proof) = self.store.proof_of_life()? {
+            proof.beat();
+        }
+        let age = entry.heartbeat_ms().map_or(f64::INFINITY, |heartbeat| store::to_f64(self.store.now_ms()) - heartbeat);
+        if age > self.waiter_stale_ms() / 3.0 {
+            self.heartbeat_entry(&request.id, request.wanted.owner)?;
+        }
+        Ok(())
+    }
+
+    /// Grants a queued entry a slot if it is its turn: `None` if it is not, or there is no such entry of this owner.
+    ///
+    /// # Errors
+    /// As [`Pool::acquire`].
+    pub fn try_grant(&self, entry_id: &str, owner: &str, ttl_minutes: Option<f64>) -> PoolResult<Option<HeldSlot>> {
+        let waiting = Queue { entries: self.waiting(self.store.now_ms())?, damaged: false };
+        let Some(place) = waiting.place_of(entry_id) else { return Ok(None) };
+        let entry = &waiting.entries[place];
+        if entry.owner() != Some(owner) {
+            return Ok(None);
+        }
+        let wanted = SlotWanted { session: entry.session(), ttl_minutes, ..SlotWanted::by(owner) };
+        let request = Request { id: entry_id.to_owned(), mode: entry.mode(), wanted: &wanted };
+        self.try_take(&request, &waiting.entries[..place])
+    }
+
+    /// Takes a free slot if there are more than waiters ahead, and makes it ready.
+    fn try_take(&self, request: &Request<'_>, ahead: &[Entry]) -> PoolResult<Option<HeldSlot>> {
+        let now = self.store.now_ms();
+        let mut free = Vec::new();
+        let mut holding = Vec::new();
+        for slot in self.file.slots() {
+            match self.store.found(slot.kind())? {
+                Found::Lease(record) if !self.store.is_dead(&record, now) => holding.push(request_of(&record)),
+                _ => free.push(slot),
+            }
+        }
+        let holds = |id: &str| holding.iter().flatten().any(|held| held == id);
+        let ahead = decide::waiting_ahead(ahead.iter().map(Entry::id), ahead.len(), holds);
+        if !decide::may_take(free.len(), ahead) {
+            return Ok(None);
+        }
+        for slot in free {
+            if let Some(record) = self.take(request, slot)? {
+                return Preparing { pool: self, request, slot, record: &record }.finish().map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Acquires a slot's lease; `None` if somebody was faster.
+    fn take(&self, request: &Request<'_>, slot: &SlotDef) -> PoolResult<Option<Record>> {
+        if let Found::Lease(record) = self.store.found(slot.kind())? {
+            self.end_survivors(&record);
+        }
+        let wanted = request.wanted;
+        let session = wanted.session.filter(|session| !session.is_empty()).unwrap_or(wanted.owner);
+        let payload = object([
+            ("requestId", Json::from(&request.id)),
+            ("session", Json::from(session)),
+            ("mode", Json::from(request.mode.word())),
+        ]);
+        let ttl_minutes = wanted.ttl_minutes.unwrap_or_else(|| self.ttl_minutes());
+        let lease = AcquireRequest { kind: slot.kind(), owner: wanted.owner, ttl_minutes, payload };
+        match self.acquire_lease(&lease)? {
+            Acquired::Held { .. } => Ok(None),
+            Acquired::Acquired { record, previous, kind } => {
+                if let Some(previous) = previous {
+                    let shown = previous.to_json(&kind);
+                    self.journal("slot_takeover_on_grant", [("slot_id", slot.id().clone()), ("previous", shown)]);
+                }
+                Ok(Some(record))
+            }
+        }
+    }
+
+    /// Acquires with what we add to a payload: proof of life and fence number.
+    pub(super) fn acquire_lease(&self, lease: &AcquireRequest<'_>) -> PoolResult<Acquired> {
+        let Some(proof) = self.store.proof_of_life()? else { return Ok(self.store.acquire(lease)?) };
+        let fenced = |fence: u64| {
+            let mut payload = lease.payload.clone();
+            if let Some(members) = payload.as_object_mut() {
+                members.insert("alive", proof.id());
+                members.insert("fence", fence);
+            }
+            payload
+        };
+        Ok(self.store.acquire_fenced(lease, fenced)?)
+    }
+}
+
+/// One who asks, with the id of the request.
+pub(super) struct Request<'a> {
+    pub(super) id: String,
+    pub(super) mode: Mode,
+    pub(super) wanted: &'a SlotWanted<'a>,
+}
+
+/// Which request a held slot answers.
+fn request_of(record: &Record) -> Option<String> {
+    record.payload().get("requestId").and_then(Json::as_str).map(str::to_owned)
+}
+
+/// What is left of the time to wait; `None` is for ever.
+fn time_left(wait: Wait, begun: Instant) -> Option<Duration> {
+    match wait {
+        Wait::Forever => None,
+        Wait::For(limit) => Some(limit.saturating_sub(begun.elapsed())),
+        Wait::No => Some(Duration::ZERO),
+    }
+}
+
+fn timed_out(request: &Request<'_>, standing: &Standing) -> Outcome {
+    let Wait::For(limit) = request.wanted.wait else { unreachable!("only a bounded wait ends by its time") };
+    #[expect(clippy::cast_precision_loss, reason = "waits are shorter than 2^53 ms")]
+    let waited_ms = limit.as_millis() as f64;
+    Outcome::TimedOut { request_id: request.id.clone(), position: standing.position, eta_ms: standing.eta_ms, waited_ms }
+}
+
+/// The pauses between looks: short after a change, longer while nothing happens.
+struct Pause {
+    longest: Duration,
+    next: Duration,
+}
+
+impl Pause {
+    fn new(poll: Option<Duration>, watch_is_live: bool) -> Self {
+        // Without reports every look is made by ourselves, so it is made more often.
+        let own = if watch_is_live { LOOK_EVERY } else { LOOK_EVERY / 5 };
+        let longest = poll.map_or(own, |poll| poll.min(own)).max(FIRST_LOOK);
+        Self { longest, next: FIRST_LOOK }
+    }
+
+    fn sleep(&mut self, watch: &Watch, left: Option<Duration>) {
+        let pause = left.map_or(self.next, |left| self.next.min(left));
+        match watch.sleep(pause) {
+            Woken::Changed => self.next = FIRST_LOOK,
+            Woken::Timeout => self.next = (self.next * 4).min(self.longest),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Two files that describe one pool differently would hand out one slot as two things. They are refused.
+
+use super::Pool;
+use super::error::{PoolError, PoolResult};
+use super::queue::LockedQueue;
+use crate::json::Json;
+use crate::store::Found;
+use crate::sys::disk;
+
+/// What the pool's present users agree on. A name with a dot is no part of the format.
+const AGREED: &str = ".pool.json";
+
+impl Pool {
+    /// Checks that whoever uses the pool now describes it as we do; if nobody does, our description counts from now on.
+    pub(super) fn agree_on_description(&self, owner: &str) -> PoolResult<()> {
+        if !self.store.has_additions() {
+            return Ok(());
+        }
+        let ours = self.file.describe();
+        if self.agreed()?.as_ref() == Some(&ours) {
+            return Ok(());
+        }
+        self.sweep(owner)?;
+        let _locked = LockedQueue::lock(self, owner)?;
+        match self.agreed()? {
+            Some(theirs) if theirs != ours && self.is_in_use()? => Err(self.disagreement(&theirs, &ours)),
+            _ => self.write_file(AGREED, &ours.to_text()),
+        }
+    }
+
+    fn agreed(&self) -> PoolResult<Option<Json>> {
+        let bytes = disk::read(&self.path(AGREED))?;
+        Ok(bytes.and_then(|bytes| Json::parse_bytes(&bytes).ok()))
+    }
+
+    /// Whether anybody holds one of the slots that were agreed on or of ours, or waits.
+    fn is_in_use(&self) -> PoolResult<bool> {
+        let now = self.store.now_ms();
+        if !self.waiting(now)?.is_empty() {
+            return Ok(true);
+        }
+        let agreed = self.agreed()?;
+        let theirs = agreed.as_ref().and_then(|agreed| agreed.get("slots")).and_then(Json::as_array).unwrap_or_default();
+        let theirs = theirs.iter().filter_map(|slot| slot.get("kind").and_then(Json::as_str));
+        for kind in theirs.chain(self.file.slots().iter().map(super::SlotDef::kind)) {
+            if let Found::Lease(record) = self.store.found(kind)?
+                && !self.store.is_dead(&record, now)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn disagreement(&self, theirs: &Json, ours: &Json) -> PoolError {
+        let differing = ours.as_object().into_iter().flat_map(|members| members.iter()).find_map(|(key, value)| {
+            let other = theirs.get(key).cloned().unwrap_or_default();
+            (other != *value).then(|| (key.to_owned(), value.to_text(), other.to_text()))
+        });
+        let (field, ours, theirs) = differing.unwrap_or_else(|| ("file".to_owned(), ours.to_text(), theirs.to_text()));
+        PoolError::usage(format!(
+            "{}: pool {} is in use with another description: \"{field}\" is {ours} here and {theirs} there; use one pool file, another \
+             \"name\", or wait until nobody uses it",
+            self.file.path().display(),
+            self.file.name(),
+        ))
+    }
+}

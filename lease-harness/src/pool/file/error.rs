@@ -1,0 +1,82 @@
+//! Why a pool file cannot be used.
+
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
+
+use crate::json::{ParseError, plain_text};
+
+/// What kind of failure a [`PoolFileError`] is. All of them are usage errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PoolFileErrorKind {
+    /// The file cannot be read.
+    Read,
+    /// The file is no JSON.
+    Syntax,
+    /// Something in the file cannot be used.
+    Invalid,
+}
+
+/// Why a pool file cannot be used. The message of [`PoolFileErrorKind::Invalid`] names the field and the value; the
+/// file is told by [`path`](Self::path).
+#[derive(Debug)]
+pub struct PoolFileError {
+    kind: PoolFileErrorKind,
+    path: PathBuf,
+    message: String,
+    source: Option<io::Error>,
+}
+
+impl PoolFileError {
+    pub(super) fn read(path: &Path, error: io::Error) -> Self {
+        let message = format!("cannot read pool file {}: {}", path.display(), code(&error));
+        Self { kind: PoolFileErrorKind::Read, path: path.to_owned(), message, source: Some(error) }
+    }
+
+    pub(super) fn syntax(path: &Path, error: &ParseError) -> Self {
+        let message = format!("pool file {} is not valid JSON: {error}", path.display());
+        Self { kind: PoolFileErrorKind::Syntax, path: path.to_owned(), message, source: None }
+    }
+
+    pub(super) fn invalid(path: &Path, message: &str) -> Self {
+        let message = plain_text(message).into_owned();
+        Self { kind: PoolFileErrorKind::Invalid, path: path.to_owned(), message, source: None }
+    }
+
+    /// What kind of failure this is.
+    #[must_use]
+    pub fn kind(&self) -> PoolFileErrorKind {
+        self.kind
+    }
+
+    /// The pool file, as it was given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The code of a system error, by the name that other programs print.
+fn code(error: &io::Error) -> String {
+    let code = match error.kind() {
+        io::ErrorKind::NotFound => "ENOENT",
+        io::ErrorKind::IsADirectory => "EISDIR",
+        io::ErrorKind::NotADirectory => "ENOTDIR",
+        io::ErrorKind::PermissionDenied => "EACCES",
+        io::ErrorKind::InvalidFilename => "ENAMETOOLONG",
+        _ => return error.to_string(),
+    };
+    code.to_owned()
+}
+
+impl fmt::Display for PoolFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for PoolFileError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|error| error as _)
+    }
+}

@@ -1,0 +1,169 @@
+//! The grant: what a holder is told, and the file that keeps it for who asks later.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Pool;
+use super::error::PoolResult;
+use super::queue::Mode;
+use super::slot::SlotDef;
+use crate::json::{Json, Object};
+use crate::store::{self, Record};
+use crate::sys::{clock, disk};
+
+const FOLDER: &str = "grants";
+const KEPT: Duration = Duration::from_secs(24 * 3600);
+
+/// A granted slot.
+#[derive(Clone, Debug)]
+pub struct Grant {
+    document: Object,
+    slot: SlotDef,
+    request_id: String,
+    owner: String,
+    token: String,
+    ttl_minutes: f64,
+    fence: Option<u64>,
+}
+
+/// Who is granted what.
+pub(super) struct Granted<'a> {
+    pub(super) request_id: &'a str,
+    pub(super) mode: Mode,
+    pub(super) slot: &'a SlotDef,
+    pub(super) record: &'a Record,
+    pub(super) ttl_minutes: f64,
+}
+
+impl Grant {
+    pub(super) fn new(granted: &Granted<'_>, at_ms: i64) -> Self {
+        let (slot, record) = (granted.slot, granted.record);
+        let (owner, token) = (record.owner().unwrap_or_default(), record.token().unwrap_or_default());
+        let mut document = Object::new();
+        document.insert("ok", true);
+        document.insert("state", "ready");
+        document.insert("request_id", granted.request_id);
+        document.insert("mode", granted.mode.word());
+        document.insert("slot_id", slot.id().clone());
+        document.insert("kind", slot.kind());
+        document.insert("owner", owner);
+        document.insert("token", token);
+        document.insert("ttlMinutes", granted.ttl_minutes);
+        document.insert("attrs", slot.attrs().clone());
+        for (key, value) in slot.grant_fields().iter() {
+            document.insert(key, value.clone());
+        }
+        let env: Object = slot.grant_env().iter().map(|(name, value)| (name.clone(), Json::from(value))).collect();
+        document.insert("env", env);
+        document.insert("grantedAt", store::iso(at_ms));
+        Self {
+            document,
+            slot: slot.clone(),
+            request_id: granted.request_id.to_owned(),
+            owner: owner.to_owned(),
+            token: token.to_owned(),
+            ttl_minutes: granted.ttl_minutes,
+            fence: record.fence(),
+        }
+    }
+
+    /// The slot.
+    #[must_use]
+    pub fn slot(&self) -> &SlotDef {
+        &self.slot
+    }
+
+    /// The request it answers.
+    #[must_use]
+    pub fn request_id(&self) -> &str {
+        &self.request_id
+    }
+
+    /// Who holds it.
+    #[must_use]
+    pub fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// The lease's token.
+    #[must_use]
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Its lifetime in minutes without a heartbeat.
+    #[must_use]
+    pub fn ttl_minutes(&self) -> f64 {
+        self.ttl_minutes
+    }
+
+    /// Larger than the number of any earlier grant of this slot.
+    #[must_use]
+    pub fn fence(&self) -> Option<u64> {
+        self.fence
+    }
+
+    /// The environment it gives.
+    #[must_use]
+    pub fn env(&self) -> &[(String, String)] {
+        self.slot.grant_env()
+    }
+
+    /// The document of format.md.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        Json::Object(self.document.clone())
+    }
+}
+
+/// The failure of a request, as its grant file keeps it.
+pub(super) fn failure(state: &str, request_id: &str, slot: &SlotDef, error: &str, at_ms: i64) -> Json {
+    let mut document = Object::new();
+    document.insert("ok", false);
+    document.insert("state", state);
+    document.insert("request_id", request_id);
+    document.insert("slot_id", slot.id().clone());
+    document.insert("error", error);
+    document.insert("at", store::iso(at_ms));
+    Json::Object(document)
+}
+
+impl Pool {
+    /// The grant file of a request whose id may become a file name.
+    fn grant_path(&self, request_id: &str) -> Option<PathBuf> {
+        let made_here = clock::is_uuid(request_id) || !self.store.has_additions() && store::is_kind(request_id);
+        made_here.then(|| self.path(FOLDER).join(format!("{request_id}.json")))
+    }
+
+    pub(super) fn write_grant(&self, request_id: &str, document: &Json) -> PoolResult<()> {
+        if self.grant_path(request_id).is_none() {
+            return Ok(());
+        }
+        let mut text = document.to_pretty();
+        text.push('\n');
+        self.write_file(&format!("{FOLDER}/{request_id}.json"), &text)
+    }
+
+    /// A blocking grant has told its holder everything; its file serves nobody once the slot is given back.
+    pub(super) fn forget_grant(&self, request_id: &str) {
+        if self.store.has_additions()
+            && let Some(path) = self.grant_path(request_id)
+        {
+            let _ = disk::remove_file(&path);
+        }
+    }
+
+    /// Deletes grant files older than a day.
+    pub(super) fn drop_old_grants(&self) -> PoolResult<()> {
+        let folder = self.path(FOLDER);
+        for name in disk::names(&folder)? {
+            let path = folder.join(&name);
+            if name.ends_with(".json") && disk::age_of(&path)?.is_some_and(|age| age > KEPT) {
+                disk::remove_file(&path)?;
+            } else if name.starts_with('.') {
+                self.store.remove_left_temporary(&path)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! What makes a slot clean and says whether it is: commands of the pool file, or functions of the caller.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use super::Pool;
+use super::slot::SlotDef;
+use crate::sys::process;
+
+/// A function in place of a command; its error is the failure's text.
+pub type Hook = Arc<dyn Fn(&SlotDef) -> Result<(), String> + Send + Sync>;
+
+/// Functions in place of the pool file's commands. What is `None` runs the command.
+#[derive(Clone, Default)]
+pub struct Hooks {
+    /// Makes a slot clean before it is granted.
+    pub provision: Option<Hook>,
+    /// Makes a held slot clean again.
+    pub reset: Option<Hook>,
+    /// Says whether a slot is fit for use.
+    pub health: Option<Hook>,
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hooks")
+    }
+}
+
+/// Commands that beat the environment and the pool file. An empty one counts as not given.
+#[derive(Clone, Debug, Default)]
+pub struct CommandOverrides {
+    /// Instead of the file's `provision`.
+    pub provision: Option<String>,
+    /// Instead of the file's `reset`.
+    pub reset: Option<String>,
+    /// Instead of the file's `health`.
+    pub health: Option<String>,
+    /// Instead of the file's `nudgeCommand`.
+    pub nudge: Option<String>,
+}
+
+/// What is done to a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    Provision,
+    Reset,
+    Health,
+}
+
+impl Action {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Provision => "provision",
+            Self::Reset => "reset",
+            Self::Health => "health",
+        }
+    }
+}
+
+/// The first that is given and not empty.
+fn first_of<const N: usize>(candidates: [Option<String>; N]) -> Option<String> {
+    candidates.into_iter().flatten().find(|command| !command.is_empty())
+}
+
+impl Pool {
+    /// Makes a slot ready for its next holder; the failure's text otherwise. `mark` is put into the commands'
+    /// environment, so that what they start can be found again.
+    pub(super) fn run_action(&self, action: Action, slot: &SlotDef, mark: Option<&str>) -> Result<(), String> {
+        let hook = match action {
+            Action::Provision => &self.hooks.provision,
+            Action::Reset => &self.hooks.reset,
+            Action::Health => &self.hooks.health,
+        };
+        if let Some(hook) = hook {
+            return hook(slot);
+        }
+        match self.command_for(action) {
+            None => Ok(()),
+            Some(command) => self.run_command(action, &command, slot, mark),
+        }
+    }
+
+    fn command_for(&self, action: Action) -> Option<String> {
+        let (flags, env, file) = (&self.commands, &self.env, &self.file);
+        let owned = |command: Option<&str>| command.map(str::to_owned);
+        match action {
+            Action::Provision => first_of([
+                flags.provision.clone(),
+                env.get("POOL_PROVISION_CMD"),
+                env.get("E2E_LEASE_RESET_CMD"),
+                owned(file.provision()),
+                owned(file.reset()),
+            ]),
+            Action::Reset => first_of([flags.reset.clone(), env.get("POOL_RESET_CMD"), owned(file.reset())])
+                .or_else(|| self.command_for(Action::Provision)),
+            Action::Health => first_of([flags.health.clone(), env.get("POOL_HEALTH_CMD"), owned(file.health())]),
+        }
+    }
+
+    fn run_command(&self, action: Action, command: &str, slot: &SlotDef, mark: Option<&str>) -> Result<(), String> {
+        let word = action.word();
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(format!("{command} \"$1\"")).arg(format!("pool-{word}")).arg(slot.id_text());
+        shell.current_dir(self.file.cwd_dir()).stdin(Stdio::null()).env_clear().envs(self.command_env(action, slot, mark));
+        process::die_with_parent(&mut shell);
+        let ended = shell.stdout(io::stderr()).status();
+        let id = slot.id_text();
+        let status = ended.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                format!("slot {id} {word} command could not be run in {}: {error}", self.file.cwd_dir().display())
+            }
+            _ => format!("slot {id} {word} command could not be run: {error}"),
+        })?;
+        if status.success() {
+            return Ok(());
+        }
+        let code = status.code().map_or_else(|| "null".to_owned(), |code| code.to_string());
+        Err(match action {
+            Action::Health => format!("slot {id} health check failed ({command} exit {code})"),
+            _ => format!("slot {id} reset failed ({word} command exit {code})"),
+        })
+    }
+
+    fn command_env(&self, action: Action, slot: &SlotDef, mark: Option<&str>) -> BTreeMap<OsString, OsString> {
+        let mut env: BTreeMap<OsString, OsString> = self.env.all().into_iter().collect();
+        env.extend(slot.env().iter().map(|(name, value)| (name.into(), value.into())));
+        env.insert("POOL_ACTION".into(), action.word().into());
+        if let Some(token) = mark.filter(|_| self.store.has_additions()) {
+            env.insert(super::RUN_TOKEN.into(), token.into());
+        }
+        env
+    }
+}

@@ -1,0 +1,149 @@
+//! From a lease just won to a grant: the slot is made clean under a beating lease before anybody sees it.
+
+use super::Pool;
+use super::acquire::Request;
+use super::error::{PoolError, PoolResult};
+use super::grant::{self, Grant, Granted};
+use super::hooks::Action;
+use super::slot::SlotDef;
+use crate::json::{Json, number_text};
+use crate::store::{self, Beat, Found, LostNote, Record};
+
+/// A granted slot whose lease is kept alive until this is dropped. Dropping does not give the slot back.
+#[derive(Debug)]
+pub struct HeldSlot {
+    grant: Grant,
+    beat: Beat,
+    lost: LostNote,
+}
+
+impl HeldSlot {
+    /// The grant.
+    #[must_use]
+    pub fn grant(&self) -> &Grant {
+        &self.grant
+    }
+
+    /// Why the lease was lost, if it was.
+    #[must_use]
+    pub fn lost(&self) -> Option<String> {
+        self.lost.get()
+    }
+
+    /// Tells `on_lost` of a loss from now on; one that has happened already is in [`HeldSlot::lost`].
+    pub(crate) fn on_lost(&self, mut on_lost: impl FnMut(String) + Send + 'static) {
+        let note = self.lost.clone();
+        self.beat.redirect(move |reason| {
+            note.set(reason.clone());
+            on_lost(reason);
+        });
+    }
+}
+
+/// A lease that is ours, on a slot that is not yet clean.
+pub(super) struct Preparing<'a> {
+    pub(super) pool: &'a Pool,
+    pub(super) request: &'a Request<'a>,
+    pub(super) slot: &'a SlotDef,
+    pub(super) record: &'a Record,
+}
+
+impl Preparing<'_> {
+    fn owner(&self) -> &str {
+        self.request.wanted.owner
+    }
+
+    fn token(&self) -> &str {
+        self.record.token().unwrap_or_default()
+    }
+
+    fn ttl_minutes(&self) -> f64 {
+        self.request.wanted.ttl_minutes.unwrap_or_else(|| self.pool.ttl_minutes())
+    }
+
+    /// Leaves the queue, makes the slot clean, checks that the lease is still ours, and tells.
+    pub(super) fn finish(&self) -> PoolResult<HeldSlot> {
+        let pool = self.pool;
+        self.or_give_up(pool.dequeue(&self.request.id, self.owner()))?;
+        let (beat, lost) = self.start_beat();
+        for (action, state, event) in
+            [(Action::Provision, "reset_failed", "grant_reset_failed"), (Action::Health, "health_failed", "grant_health_failed")]
+        {
+            if let Err(error) = pool.run_action(action, self.slot, Some(self.token())) {
+                // A command that we ended ourselves because the lease is lost did not fail.
+                return Err(if lost.get().is_some() { self.lease_lost() } else { self.failed(state, event, &error) });
+            }
+        }
+        if lost.get().is_some() || !self.or_give_up(self.is_still_ours())? {
+            return Err(self.lease_lost());
+        }
+        let grant = self.or_give_up(self.tell())?;
+        Ok(HeldSlot { grant, beat, lost })
+    }
+
+    fn start_beat(&self) -> (Beat, LostNote) {
+        let every = self.request.wanted.heartbeat.unwrap_or_else(|| store::pause_for(self.ttl_minutes()));
+        let lost = LostNote::default();
+        let note = lost.clone();
+        let beat = self.pool.beat(self.slot, self.owner(), self.token(), every, move |reason| note.set(reason));
+        (beat, lost)
+    }
+
+    fn is_still_ours(&self) -> PoolResult<bool> {
+        let Found::Lease(record) = self.pool.store.found(self.slot.kind())? else { return Ok(false) };
+        let ours = record.owner() == Some(self.owner()) && record.token() == Some(self.token());
+        Ok(ours && !record.is_expired(self.pool.store.now_ms()))
+    }
+
+    fn tell(&self) -> PoolResult<Grant> {
+        let (request, slot) = (self.request, self.slot);
+        let ttl_minutes = self.ttl_minutes();
+        let granted = Granted { request_id: &request.id, mode: request.mode, slot, record: self.record, ttl_minutes };
+        let grant = Grant::new(&granted, self.pool.store.now_ms());
+        self.pool.write_grant(&request.id, &grant.to_json())?;
+        let story = [
+            ("slot_id", slot.id().clone()),
+            ("request_id", Json::from(&request.id)),
+            ("owner", Json::from(self.owner())),
+            ("mode", Json::from(request.mode.word())),
+        ];
+        self.pool.journal("granted", story);
+        Ok(grant)
+    }
+
+    /// Gives the slot back when something fails that is not the slot's fault.
+    fn or_give_up<T>(&self, result: PoolResult<T>) -> PoolResult<T> {
+        if result.is_err() {
+            self.give_back();
+        }
+        result
+    }
+
+    fn give_back(&self) {
+        let _ = self.pool.store.release(self.slot.kind(), self.owner(), self.token());
+    }
+
+    fn failed(&self, state: &str, event: &str, error: &str) -> PoolError {
+        self.give_back();
+        self.record(state, event, error, [("error", Json::from(error))])
+    }
+
+    /// The slot is no longer ours, so it is not given back.
+    fn lease_lost(&self) -> PoolError {
+        let id = self.slot.id_text();
+        let ttl = number_text(self.ttl_minutes());
+        let error =
+            format!("slot {id} lease lost during reset (ttl {ttl}m shorter than the reset, or taken over) — increase --ttl");
+        self.record("lease_lost_during_reset", "grant_lease_lost_during_reset", &error, [])
+    }
+
+    fn record<const N: usize>(&self, state: &str, event: &str, error: &str, more: [(&'static str, Json); N]) -> PoolError {
+        let now = self.pool.store.now_ms();
+        let failure = grant::failure(state, &self.request.id, self.slot, error, now);
+        // What failed is told by the error; the file is for who asks later, and a full disk must not change the answer.
+        let _ = self.pool.write_grant(&self.request.id, &failure);
+        let story = [("slot_id", self.slot.id().clone()), ("request_id", Json::from(&self.request.id))];
+        self.pool.journal(event, story.into_iter().chain(more));
+        PoolError::not_ready(error, failure)
+    }
+}

@@ -1,0 +1,102 @@
+//! Clearing away what the dead left: leases, queue entries, old grants.
+
+use super::Pool;
+use super::error::PoolResult;
+use super::queue::{Entry, LockedQueue};
+use super::slot::SlotDef;
+use crate::json::{Json, object};
+use crate::store::{Found, Reaped, Record, Vital};
+use crate::sys::process;
+
+/// What a sweep cleared away.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Swept {
+    /// Slot ids and the owners of the leases that were reaped.
+    pub reaped: Vec<(Json, Json)>,
+    /// Queue entries that were dropped.
+    pub dropped: Vec<Entry>,
+}
+
+impl Swept {
+    fn reaped_json(&self) -> Json {
+        let each = |(slot, owner): &(Json, Json)| object([("slot_id", slot.clone()), ("previousOwner", owner.clone())]);
+        Json::Array(self.reaped.iter().map(each).collect())
+    }
+
+    fn dropped_json(&self) -> Json {
+        Json::Array(self.dropped.iter().map(Entry::to_json).collect())
+    }
+
+    /// The document `{reapedSlots, droppedEntries}`.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        object([("reapedSlots", self.reaped_json()), ("droppedEntries", self.dropped_json())])
+    }
+}
+
+impl Pool {
+    /// Clears away dead slot leases, stale queue entries and old grant files.
+    ///
+    /// # Errors
+    /// When the store cannot be used; what was cleared before stays cleared.
+    pub fn sweep(&self, owner: &str) -> PoolResult<Swept> {
+        let mut swept = Swept::default();
+        for slot in self.file.slots() {
+            if let Some(previous) = self.reap_if_dead(slot)? {
+                swept.reaped.push((slot.id().clone(), previous));
+            }
+        }
+        let now = self.store.now_ms();
+        let queue = self.read_queue()?;
+        if queue.damaged && self.store.has_additions() || queue.entries.iter().any(|entry| !self.is_waiting(entry, now)) {
+            swept.dropped = self.drop_stale_entries(owner)?;
+        }
+        self.drop_old_grants()?;
+        if !swept.reaped.is_empty() || !swept.dropped.is_empty() {
+            self.store.tidy()?;
+        }
+        Ok(swept)
+    }
+
+    fn drop_stale_entries(&self, owner: &str) -> PoolResult<Vec<Entry>> {
+        let mut locked = LockedQueue::lock(self, owner)?;
+        let damaged = locked.queue.damaged;
+        let dropped = locked.drop_stale();
+        if damaged || !dropped.is_empty() {
+            locked.write()?;
+        }
+        drop(locked);
+        for entry in &dropped {
+            self.journal("queue_entry_dropped_stale", [("entry", entry.to_json())]);
+        }
+        Ok(dropped)
+    }
+
+    /// Reaps the lease of a slot if its holder is dead; the holder's name then.
+    fn reap_if_dead(&self, slot: &SlotDef) -> PoolResult<Option<Json>> {
+        let found = self.store.found(slot.kind())?;
+        match &found {
+            Found::Free => return Ok(None),
+            Found::Lease(record) if !self.store.is_dead(record, self.store.now_ms()) => return Ok(None),
+            Found::Lease(record) => self.end_survivors(record),
+            Found::Corrupt(_) => {}
+        }
+        let Reaped::Reaped { previous, .. } = self.store.reap(slot.kind())? else { return Ok(None) };
+        let (shown, owner) = match &previous {
+            Found::Lease(record) => (record.to_json(), Json::from(record.owner())),
+            found => (found.to_json(slot.kind()), Json::Null),
+        };
+        self.journal("slot_reaped", [("slot_id", slot.id().clone()), ("previous", shown)]);
+        Ok(Some(owner))
+    }
+
+    /// Ends what a dead holder's run has left working on its slot: whoever carries its token in the environment.
+    ///
+    /// Only when the holder is provably dead. Its own child dies with it, but a server that its test had started does
+    /// not, and the next holder's provision would work on a slot in use.
+    pub(super) fn end_survivors(&self, record: &Record) {
+        if let (Vital::Dead(_), Some(token)) = (self.store.vital(record.alive()), record.token()) {
+            let _ = process::kill_marked(super::RUN_TOKEN, token);
+        }
+    }
+}

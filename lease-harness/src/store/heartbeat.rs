@@ -1,0 +1,273 @@
+//! One heartbeat thread a process, for all its leases of all its stores.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::{LeaseStore, Refreshed};
+use crate::json::Json;
+
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(240);
+
+/// A lease to be kept alive.
+#[derive(Clone, Debug)]
+pub(crate) struct Beaten {
+    pub(crate) store: LeaseStore,
+    pub(crate) kind: String,
+    pub(crate) owner: String,
+    pub(crate) token: String,
+    /// Time between two beats.
+    pub(crate) every: Duration,
+}
+
+/// The pause between beats that suits a lifetime: a sixth of it, at least 50 ms, at most 4 minutes.
+pub(crate) fn pause_for(ttl_minutes: f64) -> Duration {
+    let sixth = Duration::try_from_secs_f64(ttl_minutes * 10.0).unwrap_or(LONGEST_PAUSE);
+    sixth.clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
+}
+
+/// What is told once when a lease was lost: the sentence for people.
+type OnLost = Box<dyn FnMut(String) + Send>;
+
+/// A lease under the heart. It beats until this is dropped, or the lease is lost.
+#[derive(Debug)]
+pub(crate) struct Beat {
+    id: u64,
+}
+
+impl Beat {
+    /// Keeps a lease alive from now on; `on_lost` is called, on the heart's thread, if that cannot be done any more.
+    pub(crate) fn start(lease: Beaten, on_lost: impl FnMut(String) + Send + 'static) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let due = Instant::now() + jittered(lease.every, id);
+        let mut body = heart().lock();
+        body.leases.push(Beating { id, lease, due, failed: false, on_lost: Some(Box::new(on_lost)) });
+        body.wake(heart());
+        Self { id }
+    }
+
+    /// Tells somebody else of a loss from now on.
+    pub(crate) fn redirect(&self, on_lost: impl FnMut(String) + Send + 'static) {
+        if let Some(beating) = heart().lock().leases.iter_mut().find(|beating| beating.id == self.id) {
+            beating.on_lost = Some(Box::new(on_lost));
+        }
+    }
+}
+
+impl Drop for Beat {
+    fn drop(&mut self) {
+        // A beat under way ends first, so that it cannot refresh what is about to be released.
+        let mut body = heart().lock();
+        body.leases.retain(|beating| beating.id != self.id);
+        while body.beating_now == Some(self.id) && body.thread_id != Some(std::thread::current().id()) {
+            body = heart().done.wait(body).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(body);
+        heart().changed.notify_all();
+    }
+}
+
+/// Ends the heart's thread, for a moment in which this process must have no other thread. [`resume`] starts it again.
+pub(crate) fn quiesce() {
+    let thread = {
+        let mut body = heart().lock();
+        body.quiet = true;
+        body.thread.take()
+    };
+    heart().changed.notify_all();
+    if let Some(thread) = thread {
+        let _ = thread.join();
+    }
+}
+
+/// Lets the heart beat again after [`quiesce`].
+pub(crate) fn resume() {
+    let mut body = heart().lock();
+    body.quiet = false;
+    body.wake(heart());
+}
+
+struct Heart {
+    body: Mutex<Body>,
+    changed: Condvar,
+    done: Condvar,
+}
+
+#[derive(Default)]
+struct Body {
+    leases: Vec<Beating>,
+    thread: Option<JoinHandle<()>>,
+    thread_id: Option<std::thread::ThreadId>,
+    beating_now: Option<u64>,
+    quiet: bool,
+}
+
+struct Beating {
+    id: u64,
+    lease: Beaten,
+    due: Instant,
+    failed: bool,
+    on_lost: Option<OnLost>,
+}
+
+fn heart() -> &'static Heart {
+    static HEART: OnceLock<Heart> = OnceLock::new();
+    HEART.get_or_init(|| Heart { body: Mutex::default(), changed: Condvar::new(), done: Condvar::new() })
+}
+
+impl Heart {
+    fn lock(&self) -> MutexGuard<'_, Body> {
+        self.body.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The thread's life: it ends when there is nothing to keep alive.
+    fn run(&self) {
+        let mut body = self.lock();
+        body.thread_id = Some(std::thread::current().id());
+        loop {
+            let next = body.leases.iter().map(|beating| beating.due).min();
+            let Some(next) = next.filter(|_| !body.quiet) else { break };
+            let left = next.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                body = self.beat_one(body, next);
+            } else {
+                body = self.changed.wait_timeout(body, left).unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+        body.thread_id = None;
+        if !body.quiet {
+            body.thread = None;
+        }
+    }
+
+    fn beat_one<'a>(&'a self, mut body: MutexGuard<'a, Body>, due: Instant) -> MutexGuard<'a, Body> {
+        let Some(beating) = body.leases.iter().find(|beating| beating.due == due) else { return body };
+        let (id, lease) = (beating.id, beating.lease.clone());
+        body.beating_now = Some(id);
+        drop(body);
+        let pulse = beat(&lease);
+        let mut body = self.lock();
+        if let Some(on_lost) = body.note(id, &pulse) {
+            drop(body);
+            tell(on_lost, pulse);
+            body = self.lock();
+        }
+        body.beating_now = None;
+        self.done.notify_all();
+        body
+    }
+}
+
+fn tell(mut on_lost: OnLost, pulse: Pulse) {
+    if let Pulse::Lost(reason) | Pulse::Failed(reason) = pulse {
+        on_lost(reason);
+    }
+}
+
+impl Body {
+    fn wake(&mut self, heart: &'static Heart) {
+        if self.quiet || self.leases.is_empty() {
+            return;
+        }
+        if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+            let builder = std::thread::Builder::new().name("lease-heartbeat".into());
+            // Without a thread there are no beats; the lease then ends by its TTL, which its holder notices at release.
+            self.thread = builder.spawn(|| heart.run()).ok();
+        } else {
+            heart.changed.notify_all();
+        }
+    }
+
+    /// Remembers how a beat went; the listener to be told, if the lease is lost.
+    fn note(&mut self, id: u64, pulse: &Pulse) -> Option<OnLost> {
+        let place = self.leases.iter().position(|beating| beating.id == id)?;
+        let beating = &mut self.leases[place];
+        let every = beating.lease.every;
+        match pulse {
+            Pulse::Good => {
+                beating.failed = false;
+                beating.due = Instant::now() + jittered(every, id);
+                None
+            }
+            // One failed beat is tried once more, soon; two in a row are a loss.
+            Pulse::Failed(_) if !beating.failed => {
+                beating.failed = true;
+                beating.due = Instant::now() + every / 4;
+                None
+            }
+            Pulse::Failed(_) | Pulse::Lost(_) => self.leases.swap_remove(place).on_lost.take(),
+        }
+    }
+}
+
+/// Not all processes of a host beat in step.
+fn jittered(every: Duration, seed: u64) -> Duration {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let spread = (u64::from(now.subsec_nanos()) ^ seed.wrapping_mul(0x9E37_79B9)) % 200;
+    every.mul_f64(0.9 + f64::from(u32::try_from(spread).unwrap_or_default()) / 1000.0)
+}
+
+enum Pulse {
+    Good,
+    /// The lease may still be ours, but it could not be said.
+    Failed(String),
+    /// The lease is not ours.
+    Lost(String),
+}
+
+fn beat(lease: &Beaten) -> Pulse {
+    if let Ok(Some(proof)) = lease.store.proof_of_life() {
+        proof.beat();
+    }
+    let kind = &lease.kind;
+    match lease.store.heartbeat(kind, &lease.owner, &lease.token) {
+        Ok(Refreshed::Refreshed { .. }) => Pulse::Good,
+        Ok(Refreshed::NotHeld { .. }) => Pulse::Lost(format!("lease {kind} was released or reaped by somebody else")),
+        Ok(Refreshed::Expired { .. }) => {
+            Pulse::Lost(format!("lease {kind} expired before it could be refreshed (was this process suspended?)"))
+        }
+        Ok(Refreshed::NotOwner { holder, .. }) => {
+            Pulse::Lost(format!("lease {kind} was taken over; it is held by {} now{}", or_nobody(holder), since(lease)))
+        }
+        Err(error) => Pulse::Failed(format!("lease {kind} could not be refreshed twice in a row: {}", chain(&error))),
+    }
+}
+
+fn or_nobody(holder: Option<String>) -> String {
+    holder.unwrap_or_else(|| "nobody known".to_owned())
+}
+
+/// Since when its new holder has it.
+fn since(lease: &Beaten) -> String {
+    let Ok(super::Found::Lease(record)) = lease.store.found(&lease.kind) else { return String::new() };
+    let document = record.to_json();
+    document.get("acquiredAt").and_then(Json::as_str).map_or_else(String::new, |at| format!(" since {at}"))
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        source = inner.source();
+    }
+    text
+}
+
+/// A listener's note for whoever only wants to know whether it happened.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LostNote(Arc<Mutex<Option<String>>>);
+
+impl LostNote {
+    pub(crate) fn set(&self, reason: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+    }
+
+    pub(crate) fn get(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
