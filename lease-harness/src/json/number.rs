@@ -19,11 +19,37 @@ pub fn number_text(number: f64) -> String {
 
 /// The shortest digits of a positive number, and the power of ten of the first of them.
 fn shortest(number: f64) -> (String, i32) {
-    let scientific = format!("{number:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let digits = mantissa.chars().filter(char::is_ascii_digit).collect();
-    (digits, exponent.parse().unwrap_or(0))
+    let (digits, exponent) = parts(&format!("{number:e}"));
+    match lower_even(number, digits.len()) {
+        Some(even) => (even, exponent),
+        None => (digits, exponent),
+    }
 }
+
+/// The digits and the exponent of a number in scientific notation.
+fn parts(scientific: &str) -> (String, i32) {
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    (mantissa.chars().filter(char::is_ascii_digit).collect(), exponent.parse().unwrap_or(0))
+}
+
+/// The next lower digits, if they are as near to the number as the ones that Rust prints, and even.
+///
+/// Of two equally near, JavaScript takes the even ones and Rust the greater ones. That happens only where neighbouring
+/// decimals of that length are closer than neighbouring doubles, which takes 15 digits.
+fn lower_even(number: f64, n_digits: usize) -> Option<String> {
+    if n_digits < 15 {
+        return None;
+    }
+    let between = format!("{number:.n_digits$e}");
+    let (digits, exponent) = parts(&between);
+    let lower = digits.strip_suffix('5').filter(|lower| lower.ends_with(['0', '2', '4', '6', '8']))?;
+    let is_exact = parts(&format!("{number:.ALL_DIGITS$e}")).0.trim_end_matches('0') == digits;
+    let reads_back = format!("{}.{}e{exponent}", &lower[..1], &lower[1..]).parse() == Ok(number);
+    (is_exact && reads_back).then(|| lower.to_owned())
+}
+
+/// No double has more digits after the first.
+const ALL_DIGITS: usize = 767;
 
 fn lay_out(digits: &str, exponent: i32) -> String {
     let Ok(whole) = usize::try_from(exponent + 1) else {
