@@ -205,18 +205,20 @@ impl PoolFile {
 
     /// What all users of the pool must agree on: name, queue lock, the slots with their attributes, and what a grant
     /// carries. Two files describe one pool alike if these are equal; commands, times and the order of slots or
-    /// attributes may differ, for example between two branches.
+    /// attributes may differ, for example between two branches. Written and read back it is still equal; an
+    /// infinite number in it is `null`, as in every written document.
     pub fn describe(&self) -> Json {
         let mut slots: Vec<&SlotDef> = self.slots.iter().collect();
         slots.sort_by_key(|slot| slot.kind());
-        object([
+        let description = object([
             ("name", Json::from(&self.name)),
             ("queueLockKind", Json::from(&self.queue_lock_kind)),
             ("slots", slots.into_iter().map(SlotDef::to_json).collect::<Vec<_>>().into()),
             ("grantEnv", self.grant_env.clone().into()),
             ("grantFields", self.grant_fields.clone().into()),
-        ])
-        .sorted()
+        ]);
+        let text = description.sorted().to_text();
+        Json::parse(&text).unwrap_or_default()
     }
 }
 

@@ -146,6 +146,12 @@ fn files_are_alike_when_users_cannot_tell_them_apart() {
 }
 
 #[test]
+fn a_description_reads_back_as_it_was_written() {
+    let described = parse(r#"{"slots":[{"id":1,"a":1e999,"b":[-1e999,-0],"c":"\ud83d"}],"grantFields":{"f":1e999}}"#).describe();
+    assert_eq!(Json::parse(&described.to_text()).unwrap(), described);
+}
+
+#[test]
 fn a_deeply_nested_file_is_a_file_like_any_other() {
     let depth = 100_000;
     let deep = format!("{}1{}", "{\"\":[".repeat(depth / 2), "]}".repeat(depth / 2));
