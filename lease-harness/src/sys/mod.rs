@@ -11,4 +11,6 @@ pub(crate) mod clock;
 pub(crate) mod disk;
 pub(crate) mod env;
 pub(crate) mod lock;
+pub(crate) mod process;
+pub(crate) mod signal;
 pub(crate) mod watch;
