@@ -4,6 +4,6 @@ mod child;
 mod error;
 mod slot;
 
-pub use child::{Child, Ended, LossWatch};
+pub use child::{Child, Ended, LossWatch, exec, exit_like};
 pub use error::{SlotError, SlotErrorKind};
 pub use slot::{CommandOverrides, Slot, SlotRequest, Wait, Waiting};

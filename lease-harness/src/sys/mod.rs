@@ -12,4 +12,5 @@ pub(crate) mod disk;
 pub(crate) mod env;
 pub(crate) mod lock;
 pub(crate) mod process;
+pub(crate) mod signal;
 pub(crate) mod watch;

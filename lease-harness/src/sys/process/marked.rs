@@ -1,0 +1,123 @@
+//! Ending what still works under a grant whose holder is gone.
+
+pub(crate) use imp::kill_marked;
+
+#[cfg(target_os = "linux")]
+mod imp {
+    use std::collections::HashSet;
+    use std::io;
+    use std::os::unix::fs::MetadataExt;
+    use std::time::{Duration, Instant};
+
+    use rustix::io::Errno;
+    use rustix::process::{Pid, Signal, geteuid};
+
+    use super::super::{Process, pid, sleep_until_readable, stat_field};
+
+    /// A process that is found may be about to fork; who looks so often finds the last of a line that does so.
+    const MAX_ROUNDS: usize = 5;
+    /// How long one round waits for the processes that it has killed.
+    const ROUND_LIMIT: Duration = Duration::from_secs(2);
+
+    /// Kills every process of this user that was started with the environment variable `name` set to `value`, and waits
+    /// until they are gone. This process and its ancestors are spared.
+    ///
+    /// Returns how many there were. A process that this user may not look into is not found, nor is one that has overwritten
+    /// the place of its first environment.
+    ///
+    /// # Errors
+    ///
+    /// If the processes cannot be listed, or if some do not go away; the message names them.
+    pub(crate) fn kill_marked(name: &str, value: &str) -> io::Result<usize> {
+        let mark = format!("{name}={value}");
+        let spared = self_and_ancestors();
+        let mut n_killed = 0;
+        for _ in 0..MAX_ROUNDS {
+            let found = marked(mark.as_bytes(), &spared)?;
+            if found.is_empty() {
+                return Ok(n_killed);
+            }
+            found.iter().try_for_each(|process| process.send(Signal::KILL))?;
+            n_killed += found.len() - wait_for_end(&found)?;
+        }
+        match marked(mark.as_bytes(), &spared)?.as_slice() {
+            [] => Ok(n_killed),
+            left => Err(io::Error::new(io::ErrorKind::TimedOut, format!("killed but not gone: {}", numbers(left)))),
+        }
+    }
+
+    fn numbers(processes: &[Process]) -> String {
+        let numbers: Vec<_> = processes.iter().map(|process| process.pid.to_string()).collect();
+        numbers.join(", ")
+    }
+
+    /// Returns how many are still there in the end.
+    fn wait_for_end(processes: &[Process]) -> io::Result<usize> {
+        let until = Instant::now() + ROUND_LIMIT;
+        loop {
+            let left: Vec<_> = processes.iter().filter(|process| !process.is_gone()).collect();
+            if left.is_empty() || until <= Instant::now() {
+                return Ok(left.len());
+            }
+            let ends: Vec<_> = left.iter().map(|process| process.end_fd()).collect();
+            sleep_until_readable(&ends, Some(until))?;
+        }
+    }
+
+    fn marked(mark: &[u8], spared: &HashSet<i32>) -> io::Result<Vec<Process>> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc")? {
+            let Some(number) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            if !spared.contains(&number) {
+                found.extend(marked_process(number, mark)?);
+            }
+        }
+        Ok(found)
+    }
+
+    fn marked_process(number: i32, mark: &[u8]) -> io::Result<Option<Process>> {
+        let Some(pid) = Pid::from_raw(number) else { return Ok(None) };
+        // Held before its environment is read: if the number passes on to another process in between, then the held one has
+        // ended, and a signal to it reaches nobody.
+        let process = match Process::open(pid) {
+            Ok(process) => process,
+            // It has ended, and its number may already be that of a thread.
+            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::SRCH | Errno::INVAL | Errno::NOENT)) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        Ok((is_ours(number) && carries(number, mark)).then_some(process))
+    }
+
+    fn is_ours(number: i32) -> bool {
+        std::fs::metadata(format!("/proc/{number}")).is_ok_and(|about| about.uid() == geteuid().as_raw())
+    }
+
+    fn carries(number: i32, mark: &[u8]) -> bool {
+        let environment = std::fs::read(format!("/proc/{number}/environ"));
+        environment.is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|variable| variable == mark))
+    }
+
+    fn self_and_ancestors() -> HashSet<i32> {
+        let mut next = i32::try_from(pid()).ok();
+        let mut line = HashSet::new();
+        while let Some(number) = next.filter(|number| *number != 0) {
+            line.insert(number);
+            next = stat_field(&number.to_string(), PARENT_FIELD).and_then(|parent| i32::try_from(parent).ok());
+        }
+        line
+    }
+
+    const PARENT_FIELD: usize = 4;
+}
+
+#[cfg(not(target_os = "linux"))]
+mod imp {
+    use std::io;
+
+    /// Elsewhere the environment of another process cannot be read in a way that we use: finds nobody.
+    pub(crate) fn kill_marked(_name: &str, _value: &str) -> io::Result<usize> {
+        Ok(0)
+    }
+}

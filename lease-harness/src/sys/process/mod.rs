@@ -1,0 +1,159 @@
+//! Processes: this one and what it was given, others that are watched or signalled without mistaking one for another,
+//! commands that end with us, and whoever carries a mark in its environment.
+
+mod bound;
+mod marked;
+mod origin;
+mod witness;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getppid};
+
+pub(crate) use bound::{Bound, replace_self};
+pub(crate) use marked::kill_marked;
+pub(crate) use witness::Witness;
+
+/// How often the state of a process is looked at where the system cannot tell when it ends.
+const FALLBACK_LOOK: Duration = Duration::from_millis(50);
+
+/// This process's id.
+pub(crate) fn pid() -> u32 {
+    std::process::id()
+}
+
+/// Another process, and no later one that got its number.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pid: Pid,
+    /// None where the system has no such thing; then the number is all there is.
+    fd: Option<OwnedFd>,
+}
+
+impl Process {
+    /// The process that has this number now.
+    fn open(pid: Pid) -> io::Result<Self> {
+        match pidfd(pid) {
+            Ok(fd) => Ok(Self { pid, fd: Some(fd) }),
+            Err(Errno::NOSYS | Errno::PERM) => Ok(Self { pid, fd: None }),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Readable when the process has ended; none means that one has to look.
+    pub(crate) fn end_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether it has ended, reaped or not. Without a descriptor, only whether nobody has the number.
+    pub(crate) fn is_gone(&self) -> bool {
+        match &self.fd {
+            Some(fd) => is_readable(fd.as_fd()),
+            None => rustix::process::test_kill_process(self.pid) == Err(Errno::SRCH),
+        }
+    }
+
+    /// Sends a signal; that the process has ended in the meantime is no error.
+    fn send(&self, signal: Signal) -> io::Result<()> {
+        let sent = match &self.fd {
+            Some(fd) => send_by_fd(fd, signal),
+            None => rustix::process::kill_process(self.pid, signal),
+        };
+        match sent {
+            Err(Errno::SRCH) => Ok(()),
+            sent => Ok(sent?),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn pidfd(pid: Pid) -> rustix::io::Result<OwnedFd> {
+    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pidfd(_pid: Pid) -> rustix::io::Result<OwnedFd> {
+    Err(Errno::NOSYS)
+}
+
+#[cfg(target_os = "linux")]
+fn send_by_fd(fd: &OwnedFd, signal: Signal) -> rustix::io::Result<()> {
+    rustix::process::pidfd_send_signal(fd, signal)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn send_by_fd(_fd: &OwnedFd, _signal: Signal) -> rustix::io::Result<()> {
+    Err(Errno::NOSYS)
+}
+
+/// Tells whether the process that started this one is gone.
+#[derive(Debug)]
+pub(crate) struct ParentWatch {
+    /// None if it stands outside of what this process can see, or was gone before it could be watched.
+    parent: Option<Process>,
+    expected: Option<Pid>,
+}
+
+/// Watches the process that started this one.
+///
+/// It is the parent that this process had when it was loaded, so that a parent which died before this call is noticed too.
+pub(crate) fn parent_gone_watch() -> ParentWatch {
+    let expected = origin::parent();
+    // Whoever holds the number after the parent died is not our parent, which `is_gone` finds out by asking again.
+    let parent = expected.and_then(|pid| Process::open(pid).ok());
+    ParentWatch { parent, expected }
+}
+
+impl ParentWatch {
+    /// Whether it is gone. It has been if somebody else has adopted this process.
+    pub(crate) fn is_gone(&self) -> bool {
+        getppid() != self.expected || self.parent.as_ref().is_some_and(|parent| parent.end_fd().is_some_and(is_readable))
+    }
+
+    /// Readable when it is gone; none means that one has to look.
+    pub(crate) fn end_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.parent.as_ref().and_then(Process::end_fd)
+    }
+}
+
+/// Sleeps until one of `fds` is readable, a signal was handled, or `until` has come. A none among `fds` is something that
+/// has to be looked at, so that the sleep is short.
+pub(crate) fn sleep_until_readable(fds: &[Option<BorrowedFd<'_>>], until: Option<Instant>) -> io::Result<()> {
+    let mut limit = until.map(|until| until.saturating_duration_since(Instant::now()));
+    if fds.iter().any(Option::is_none) {
+        limit = Some(limit.map_or(FALLBACK_LOOK, |limit| limit.min(FALLBACK_LOOK)));
+    }
+    let mut entries: Vec<_> = fds.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    // A limit too long for the system is as good as none.
+    let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+    match poll(&mut entries, limit.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+
+
+fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let mut entry = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    matches!(poll(&mut entry, Some(&at_once)), Ok(n_ready) if 0 < n_ready)
+}
+
+/// The signal with this number; none if it has no name on this system, as real-time signals have none.
+fn named(signal: i32) -> io::Result<Signal> {
+    Signal::from_named_raw(signal).ok_or_else(|| Errno::INVAL.into())
+}
+
+/// A numeric field of a process's line of state, counted from 1 as in the system's manual.
+#[cfg(target_os = "linux")]
+fn stat_field(process: &str, field: usize) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, field 2, may hold anything, also a closing parenthesis; the last one ends it.
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    after_name.split_ascii_whitespace().nth(field.checked_sub(3)?)?.parse().ok()
+}
