@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use crate::json::Json;
+use crate::pool::{Outcome, PoolError, PoolErrorKind};
+use crate::store::{StoreError, StoreErrorKind};
+
 /// What kind of failure a [`SlotError`] is; the command line maps each to an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -14,6 +18,8 @@ pub enum SlotErrorKind {
     Internal,
     /// The lease was lost (exit code 75).
     Lost,
+    /// A signal ended the wait; [`SlotError::signal`] tells which.
+    Interrupted,
 }
 
 /// Why a slot could not be had, kept or given back.
@@ -21,17 +27,112 @@ pub enum SlotErrorKind {
 pub struct SlotError {
     kind: SlotErrorKind,
     message: String,
+    answer: Option<Box<Json>>,
+    signal: Option<i32>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl SlotError {
     pub(crate) fn new(kind: SlotErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self { kind, message: message.into(), answer: None, signal: None, source: None }
+    }
+
+    pub(super) fn interrupted(signal: i32) -> Self {
+        Self { signal: Some(signal), ..Self::new(SlotErrorKind::Interrupted, format!("interrupted by signal {signal}")) }
+    }
+
+    /// The refusal of a pool, as an error for people and as the document of the format.
+    pub(super) fn refused(pool: &str, outcome: &Outcome) -> Self {
+        let about = |eta_ms: f64| super::minutes(eta_ms);
+        let message = match outcome {
+            Outcome::Saturated { position, eta_ms } => {
+                format!("pool {pool} is saturated: we would be at place {position}, about {} away", about(*eta_ms))
+            }
+            Outcome::TimedOut { position, eta_ms, waited_ms, .. } => format!(
+                "no slot of pool {pool} within {} ms: still at place {position}, about {} away",
+                crate::json::number_text(*waited_ms),
+                about(*eta_ms)
+            ),
+            Outcome::EntryLost { .. } => {
+                format!("our place in the queue of pool {pool} was taken away; was this process suspended? run it again")
+            }
+            Outcome::Cancelled { .. } | Outcome::Granted(_) => format!("the wait for a slot of pool {pool} was ended"),
+        };
+        Self { answer: Some(Box::new(outcome.to_json())), ..Self::new(SlotErrorKind::Refused, message) }
     }
 
     /// What kind of failure this is.
+    #[must_use]
     pub fn kind(&self) -> SlotErrorKind {
         self.kind
+    }
+
+    /// The refusal as the format's document, where there is one.
+    #[must_use]
+    pub fn answer(&self) -> Option<&Json> {
+        self.answer.as_deref()
+    }
+
+    /// The signal that ended the wait.
+    #[must_use]
+    pub fn signal(&self) -> Option<i32> {
+        self.signal
+    }
+}
+
+impl From<PoolError> for SlotError {
+    fn from(error: PoolError) -> Self {
+        let kind = match error.kind() {
+            PoolErrorKind::Usage => SlotErrorKind::Usage,
+            PoolErrorKind::NotReady => SlotErrorKind::Refused,
+            PoolErrorKind::Internal => SlotErrorKind::Internal,
+        };
+        let answer = error.failure().cloned().map(Box::new);
+        Self { answer, ..Self::wrap(kind, error) }
+    }
+}
+
+impl From<StoreError> for SlotError {
+    fn from(error: StoreError) -> Self {
+        let kind = match error.kind() {
+            StoreErrorKind::Usage => SlotErrorKind::Usage,
+            StoreErrorKind::Busy | StoreErrorKind::Disk => SlotErrorKind::Internal,
+        };
+        Self::wrap(kind, error)
+    }
+}
+
+impl SlotError {
+    /// Says what the inner error says, and keeps what is behind it as the source.
+    fn wrap(kind: SlotErrorKind, error: impl std::error::Error) -> Self {
+        let mut wrapped = Self::new(kind, error.to_string());
+        wrapped.source = error.source().map(|source| Behind::of(source).into());
+        wrapped
+    }
+}
+
+/// A chain of causes, kept as texts: the layers below do not hand their errors out.
+#[derive(Debug)]
+struct Behind {
+    message: String,
+    source: Option<Box<Behind>>,
+}
+
+impl Behind {
+    fn of(error: &dyn std::error::Error) -> Box<Self> {
+        Box::new(Self { message: error.to_string(), source: error.source().map(Self::of) })
+    }
+}
+
+impl fmt::Display for Behind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Behind {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
     }
 }
 

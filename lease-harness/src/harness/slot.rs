@@ -1,170 +1,264 @@
-//! Asking for a slot, and holding one.
+//! Holding a slot.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+
+use serde::de::DeserializeOwned;
 
 use super::child::LossWatch;
-use super::error::SlotError;
-
-/// How long to wait for a slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wait {
-    /// Until there is one.
-    #[default]
-    Forever,
-    /// At most so long.
-    For(Duration),
-    /// Not at all.
-    No,
-}
-
-/// Where a waiter stands.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Waiting {
-    /// Name of the pool.
-    pub pool: String,
-    /// Place in the queue, from 1.
-    pub position: usize,
-    /// About how long it will take.
-    pub eta: Duration,
-}
-
-/// Commands that replace those of the pool file.
-#[derive(Clone, Debug, Default)]
-pub struct CommandOverrides {
-    /// Instead of the file's `provision`.
-    pub provision: Option<String>,
-    /// Instead of the file's `reset`.
-    pub reset: Option<String>,
-    /// Instead of the file's `health`.
-    pub health: Option<String>,
-    /// Instead of the file's `nudgeCommand`.
-    pub nudge: Option<String>,
-}
-
-/// What to ask of a pool; a builder.
-pub struct SlotRequest {
-    _private: (),
-}
-
-impl SlotRequest {
-    /// A slot of the pool that this file describes.
-    pub fn from_file(_pool_file: impl Into<PathBuf>) -> Self {
-        todo!()
-    }
-    /// The store's directory (default: `LEASE_STORE`, else `logs/leases` of the main checkout).
-    pub fn store(self, _dir: impl Into<PathBuf>) -> Self {
-        todo!()
-    }
-    /// Who asks (default: `LEASE_OWNER`, else `<user>@<host>`).
-    pub fn owner(self, _owner: impl Into<String>) -> Self {
-        todo!()
-    }
-    /// The owner fence, an anchored ECMAScript pattern (default: `LEASE_OWNER_PATTERN`, else the format's).
-    pub fn owner_pattern(self, _pattern: impl Into<String>) -> Self {
-        todo!()
-    }
-    /// What is shown to people as the session (default: worktree, package, test).
-    pub fn session(self, _session: impl Into<String>) -> Self {
-        todo!()
-    }
-    /// TTL in minutes.
-    pub fn ttl_minutes(self, _minutes: f64) -> Self {
-        todo!()
-    }
-    /// How long to wait (default: for ever).
-    pub fn wait(self, _wait: Wait) -> Self {
-        todo!()
-    }
-    /// Pause between two heartbeats (default: a sixth of the TTL, 50 ms to 4 min).
-    pub fn heartbeat_every(self, _pause: Duration) -> Self {
-        todo!()
-    }
-    /// Commands that replace those of the pool file.
-    pub fn commands(self, _commands: CommandOverrides) -> Self {
-        todo!()
-    }
-    /// Called each time the place in the queue changes, on the calling thread.
-    pub fn on_wait(self, _listener: impl FnMut(&Waiting) + Send + 'static) -> Self {
-        todo!()
-    }
-    /// Waits for a slot and holds it; joins an outer grant of the same pool in the same store instead.
-    pub fn acquire(self) -> Result<Slot, SlotError> {
-        todo!()
-    }
-}
+use super::error::{SlotError, SlotErrorKind};
+use super::grants;
+use crate::json::{Json, plain_text};
+use crate::pool::{Cleaned, HeldSlot, Pool, SlotDef};
+use crate::store::{self, Env, Found, Released};
 
 /// A held slot. Its lease is kept alive by the process's heartbeat thread; dropping it gives it back.
+///
+/// # If the process dies
+/// The slot is given to the next in line within moments, or, by programs that do not know proofs of life, when its
+/// lifetime has run out. Destructors do not run then, and none is needed.
 pub struct Slot {
-    _private: (),
+    pool: Pool,
+    slot: SlotDef,
+    owner: String,
+    token: String,
+    fence: Option<u64>,
+    envs: Vec<(String, String)>,
+    loss: LossWatch,
+    /// What keeps the lease alive; `None` for a joined slot, which its outer holder keeps, and after giving it back.
+    held: Option<HeldSlot>,
+    joined: bool,
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The token stays out: it is what lets others act on the lease.
+        let mut shown = f.debug_struct("Slot");
+        shown.field("pool", &self.pool()).field("id", &self.id()).field("joined", &self.joined).finish_non_exhaustive()
+    }
 }
 
 impl Slot {
+    pub(super) fn own(pool: Pool, held: HeldSlot) -> Result<Self, SlotError> {
+        let loss = LossWatch::new().map_err(no_watch)?;
+        let grant = held.grant();
+        let (watch, about) = (loss.clone(), about(&pool, grant.slot()));
+        held.on_lost(move |reason| watch.declare(format!("{about} was lost: {reason}")));
+        if let Some(reason) = held.lost() {
+            loss.declare(reason);
+        }
+        let grants = grants::with(&Env::Process, pool.store().dir(), pool.file().name(), grant);
+        let mut slot = Self {
+            slot: grant.slot().clone(),
+            owner: grant.owner().to_owned(),
+            token: grant.token().to_owned(),
+            fence: grant.fence(),
+            envs: Vec::new(),
+            loss,
+            held: Some(held),
+            joined: false,
+            pool,
+        };
+        slot.envs = slot.environment();
+        slot.envs.push((grants::VARIABLE.to_owned(), grants));
+        Ok(slot)
+    }
+
+    pub(super) fn joined(pool: Pool, slot: SlotDef, owner: &str, token: &str, fence: Option<u64>) -> Result<Self, SlotError> {
+        let loss = LossWatch::new().map_err(no_watch)?;
+        let (owner, token) = (owner.to_owned(), token.to_owned());
+        let mut slot = Self { slot, owner, token, fence, envs: Vec::new(), loss, held: None, joined: true, pool };
+        slot.envs = slot.environment();
+        Ok(slot)
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        let plain = |(name, value): &(String, String)| (name.clone(), plain_text(value).into_owned());
+        let mut envs: Vec<_> = self.slot.grant_env().iter().map(plain).collect();
+        let mut add = |name: &str, value: &str| envs.push((name.to_owned(), plain_text(value).into_owned()));
+        add("POOL_RUN_SLOT", self.slot.id_text());
+        add("POOL_RUN_TOKEN", &self.token);
+        add("POOL_RUN_OWNER", &self.owner);
+        if let Some(fence) = self.fence {
+            add("POOL_RUN_FENCE", &fence.to_string());
+        }
+        envs
+    }
+
     /// The slot's id, as text.
+    #[must_use]
     pub fn id(&self) -> &str {
-        todo!()
+        self.slot.id_text()
     }
+
     /// The pool's name.
+    #[must_use]
     pub fn pool(&self) -> &str {
-        todo!()
+        self.pool.file().name()
     }
+
     /// The slot's lease kind.
+    #[must_use]
     pub fn kind(&self) -> &str {
-        todo!()
+        self.slot.kind()
     }
+
     /// Who holds it.
+    #[must_use]
     pub fn owner(&self) -> &str {
-        todo!()
+        &self.owner
     }
-    /// The lease's token.
+
+    /// The lease's token: whoever has it can act on the lease.
+    #[must_use]
     pub fn token(&self) -> &str {
-        todo!()
+        &self.token
     }
-    /// Larger than the number of any earlier grant of this slot.
+
+    /// Larger than the number of any earlier grant of this slot: something a database or a script can compare.
+    #[must_use]
     pub fn fence(&self) -> Option<u64> {
-        todo!()
+        self.fence
     }
+
     /// The store's directory.
+    #[must_use]
     pub fn store_dir(&self) -> &Path {
-        todo!()
+        self.pool.store().dir()
     }
+
     /// One variable of the grant's environment.
-    pub fn env(&self, _name: &str) -> Option<&str> {
-        todo!()
+    #[must_use]
+    pub fn env(&self, name: &str) -> Option<&str> {
+        self.envs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
-    /// The grant's environment plus `POOL_RUN_SLOT`, `POOL_RUN_TOKEN`, `POOL_RUN_OWNER`, `POOL_RUN_FENCE` and the marker that lets nested
-    /// uses join: what a process under this grant sees.
+
+    /// What a process under this grant sees: the grant's environment, `POOL_RUN_SLOT`, `POOL_RUN_TOKEN`,
+    /// `POOL_RUN_OWNER`, `POOL_RUN_FENCE`, and `LEASE_GRANTS`, by which nested uses join.
+    #[must_use]
     pub fn envs(&self) -> &[(String, String)] {
-        todo!()
+        &self.envs
     }
-    /// An attribute of the slot by its dotted path, typed.
-    pub fn get<T: serde::de::DeserializeOwned>(&self, _path: &str) -> Result<T, SlotError> {
-        todo!()
+
+    /// An attribute of the slot by its dotted path, `ports.api`, as the type asked for.
+    ///
+    /// # Errors
+    /// A usage error when there is no such attribute or it has another type.
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, SlotError> {
+        let refused = |why: String| {
+            let message = format!("attribute {path:?} of slot {} of pool {} {why}", self.id(), self.pool());
+            SlotError::new(SlotErrorKind::Usage, message)
+        };
+        let mut value = None;
+        for part in path.split('.') {
+            let next = match value {
+                None => self.slot.attrs().get(part),
+                Some(value) => Json::get(value, part),
+            };
+            value = Some(next.ok_or_else(|| refused("does not exist".to_owned()))?);
+        }
+        let value = value.and_then(Json::to_serde).ok_or_else(|| refused("is nested too deeply".to_owned()))?;
+        serde_json::from_value(value).map_err(|error| refused(format!("has another type: {error}")))
     }
-    /// A command that runs under this grant.
-    pub fn command(&self, _program: impl AsRef<std::ffi::OsStr>) -> Command {
-        todo!()
+
+    /// A command that runs under this grant: with [`Slot::envs`] in its environment.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.envs(self.envs.iter().map(|(name, value)| (name, value)));
+        command
     }
+
     /// True if this slot belongs to an outer `cargo lease` and was joined, not taken.
+    #[must_use]
     pub fn is_joined(&self) -> bool {
-        todo!()
+        self.joined
     }
-    /// Whether the lease was lost.
+
+    /// Whether the lease was lost. A joined slot is watched by its outer holder.
+    #[must_use]
     pub fn is_lost(&self) -> bool {
-        todo!()
+        self.loss.reason().is_some()
     }
+
     /// Tells of the loss of the lease.
+    #[must_use]
     pub fn loss_watch(&self) -> LossWatch {
-        todo!()
+        self.loss.clone()
     }
+
     /// Runs the pool's reset and health commands on the slot.
+    ///
+    /// # Errors
+    /// `Refused` when a command failed, `Lost` when the slot is not ours any more.
     pub fn reset(&self) -> Result<(), SlotError> {
-        todo!()
+        match self.pool.reset(&self.slot, &self.owner, &self.token)? {
+            Cleaned::Failed { error } => Err(SlotError::new(SlotErrorKind::Refused, error)),
+            Cleaned::NotOwner | Cleaned::NotHeld | Cleaned::Held { .. } => Err(self.lost_error()),
+            Cleaned::Reset | Cleaned::Reprovisioned => Ok(()),
+        }
     }
-    /// Gives the slot back.
-    pub fn release(self) -> Result<(), SlotError> {
-        todo!()
+
+    /// Gives the slot back, and says whether it was ours to the end. A joined slot stays with its outer holder.
+    ///
+    /// # Errors
+    /// `Lost` when it was lost meanwhile; `Internal` when the store cannot be used, and then its lifetime ends it.
+    pub fn release(mut self) -> Result<(), SlotError> {
+        self.give_back()
     }
+
+    fn give_back(&mut self) -> Result<(), SlotError> {
+        if self.joined {
+            return self.check_joined();
+        }
+        // No beat may come behind the release.
+        if self.held.take().is_none() {
+            return Ok(());
+        }
+        let released = self.pool.release(&self.slot, &self.owner, &self.token);
+        if self.is_lost() {
+            return Err(self.lost_error());
+        }
+        match released? {
+            Released::Released { .. } => Ok(()),
+            Released::NotHeld { .. } | Released::NotOwner { .. } | Released::TokenMismatch { .. } => Err(self.lost_error()),
+        }
+    }
+
+    fn check_joined(&self) -> Result<(), SlotError> {
+        match self.pool.store().found(self.slot.kind())? {
+            Found::Lease(record) if record.token() == Some(&self.token) => Ok(()),
+            _ => Err(self.lost_error()),
+        }
+    }
+
+    fn lost_error(&self) -> SlotError {
+        let found_out = || format!("{} was lost: its lease is not ours any more", about(&self.pool, &self.slot));
+        SlotError::new(SlotErrorKind::Lost, self.loss.reason().map_or_else(found_out, str::to_owned))
+    }
+
+    /// Starts the heartbeat that `acquire_unbeaten` left out.
+    #[expect(clippy::unused_self, reason = "there is nothing to start without a slot")]
+    pub(crate) fn start_heartbeat(&self) {
+        store::resume();
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if !self.joined {
+            // Whoever wants to know calls `release`.
+            let _ = self.give_back();
+        }
+    }
+}
+
+fn about(pool: &Pool, slot: &SlotDef) -> String {
+    let since = store::iso(pool.store().now_ms()).unwrap_or_default();
+    format!("slot {} of pool {}, held since {since},", slot.id_text(), pool.file().name())
+}
+
+fn no_watch(error: std::io::Error) -> SlotError {
+    SlotError::new(SlotErrorKind::Internal, format!("cannot watch the lease: {error}"))
 }

@@ -71,7 +71,7 @@ pub type OnLook<'a> = dyn FnMut(&Standing) -> bool + 'a;
 #[derive(Debug)]
 pub enum Outcome {
     /// The slot is ours, and clean.
-    Granted(HeldSlot),
+    Granted(Box<HeldSlot>),
     /// None is free, and we were not to wait.
     Saturated {
         /// The place we would have had, from 1.
@@ -153,10 +153,8 @@ impl Pool {
         self.sweep(wanted.owner)?;
         let request = Request { id: self.store.ids().fresh(), mode: Mode::Blocking, wanted };
         let waiting = self.waiting(self.store.now_ms())?;
-        if waiting.is_empty() || wanted.wait == Wait::No {
-            if let Some(held) = self.try_take(&request, &waiting)? {
-                return Ok(Outcome::Granted(held));
-            }
+        if let Some(held) = self.try_take(&request, &waiting)? {
+            return Ok(Outcome::Granted(Box::new(held)));
         }
         if wanted.wait == Wait::No {
             let position = waiting.len() + 1;
@@ -195,7 +193,7 @@ impl Pool {
                 return Ok(Outcome::EntryLost { request_id: request.id.clone(), waiter_stale_ms: self.waiter_stale_ms() });
             };
             if let Some(held) = self.try_take(request, &queue.entries[..place])? {
-                return Ok(Outcome::Granted(held));
+                return Ok(Outcome::Granted(Box::new(held)));
             }
             let avg_ms = self.moving_avg_ms()?;
             let standing = Standing { position: place + 1, eta_ms: eta::wait_ms(place + 1, avg_ms), avg_ms };

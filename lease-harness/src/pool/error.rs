@@ -24,7 +24,7 @@ pub enum PoolErrorKind {
 pub struct PoolError {
     kind: PoolErrorKind,
     message: String,
-    failure: Option<Json>,
+    failure: Option<Box<Json>>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -38,7 +38,7 @@ impl PoolError {
     }
 
     pub(super) fn not_ready(message: impl Into<String>, failure: Json) -> Self {
-        Self { failure: Some(failure), ..Self::of(PoolErrorKind::NotReady, message) }
+        Self { failure: Some(Box::new(failure)), ..Self::of(PoolErrorKind::NotReady, message) }
     }
 
     fn of(kind: PoolErrorKind, message: impl Into<String>) -> Self {
@@ -54,7 +54,7 @@ impl PoolError {
     /// The recorded failure of the request, `{ok:false, state, request_id, slot_id, error, at}`.
     #[must_use]
     pub fn failure(&self) -> Option<&Json> {
-        self.failure.as_ref()
+        self.failure.as_deref()
     }
 }
 

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Pool;
 use super::slot::SlotDef;
+use crate::json::plain_text;
 use crate::sys::process;
 
 /// A function in place of a command; its error is the failure's text.
@@ -30,6 +32,12 @@ impl fmt::Debug for Hooks {
         f.write_str("Hooks")
     }
 }
+
+/// Asked while a command runs: whether to end it and give up.
+pub type Stop = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// How often it is asked.
+const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// Commands that beat the environment and the pool file. An empty one counts as not given.
 #[derive(Clone, Debug, Default)]
@@ -105,10 +113,10 @@ impl Pool {
     fn run_command(&self, action: Action, command: &str, slot: &SlotDef, mark: Option<&str>) -> Result<(), String> {
         let word = action.word();
         let mut shell = Command::new("sh");
-        shell.arg("-c").arg(format!("{command} \"$1\"")).arg(format!("pool-{word}")).arg(slot.id_text());
+        shell.arg("-c").arg(format!("{command} \"$1\"")).arg(format!("pool-{word}")).arg(plain_text(slot.id_text()).as_ref());
         shell.current_dir(self.file.cwd_dir()).stdin(Stdio::null()).env_clear().envs(self.command_env(action, slot, mark));
         process::die_with_parent(&mut shell);
-        let ended = shell.stdout(io::stderr()).status();
+        let ended = self.run_to_end(shell.stdout(io::stderr()), mark);
         let id = slot.id_text();
         let status = ended.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
@@ -126,9 +134,28 @@ impl Pool {
         })
     }
 
+    /// Waits for a command; ends it, with all that it started, if we are told to stop.
+    fn run_to_end(&self, shell: &mut Command, mark: Option<&str>) -> io::Result<ExitStatus> {
+        let Some(stop) = &self.stop else { return shell.status() };
+        let mut child = shell.spawn()?;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            if stop() {
+                if let Some(token) = mark {
+                    process::kill_marked(super::RUN_TOKEN, token)?;
+                }
+                child.kill()?;
+                return child.wait();
+            }
+            process::sleep_until_end(&child, ASK_EVERY)?;
+        }
+    }
+
     fn command_env(&self, action: Action, slot: &SlotDef, mark: Option<&str>) -> BTreeMap<OsString, OsString> {
         let mut env: BTreeMap<OsString, OsString> = self.env.all().into_iter().collect();
-        env.extend(slot.env().iter().map(|(name, value)| (name.into(), value.into())));
+        env.extend(slot.env().iter().map(|(name, value)| (name.into(), plain_text(value).into_owned().into())));
         env.insert("POOL_ACTION".into(), action.word().into());
         if let Some(token) = mark.filter(|_| self.store.has_additions()) {
             env.insert(super::RUN_TOKEN.into(), token.into());

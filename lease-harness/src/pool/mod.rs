@@ -19,6 +19,7 @@ mod template;
 mod upkeep;
 mod view;
 
+use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ pub use acquire::{OnLook, Outcome, SlotWanted, Standing, Wait};
 pub use error::{PoolError, PoolErrorKind, PoolResult};
 pub use file::{PoolFile, PoolFileError, PoolFileErrorKind};
 pub use grant::Grant;
-pub use hooks::{CommandOverrides, Hook, Hooks};
+pub use hooks::{CommandOverrides, Hook, Hooks, Stop};
 pub use prepare::HeldSlot;
 pub use queue::{Entry, Joined, Mode};
 pub use slot::SlotDef;
@@ -46,7 +47,7 @@ pub(crate) const RUN_TOKEN: &str = "POOL_RUN_TOKEN";
 const JOURNAL: &str = "pool.log";
 
 /// How a pool is opened.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct PoolOptions {
     /// Where variables are read, and what commands inherit.
     pub env: Env,
@@ -60,10 +61,12 @@ pub struct PoolOptions {
     pub commands: CommandOverrides,
     /// Functions in place of commands.
     pub hooks: Hooks,
+    /// Asked while a command runs: whether to end it.
+    pub stop: Option<Stop>,
 }
 
 /// A pool of slots in a store. Cloning gives another handle to the same.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Pool {
     file: Arc<PoolFile>,
     store: LeaseStore,
@@ -73,6 +76,13 @@ pub struct Pool {
     moving_avg_seed_ms: Option<f64>,
     commands: CommandOverrides,
     hooks: Hooks,
+    stop: Option<Stop>,
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("file", &self.file.path()).field("store", &self.store.dir()).finish_non_exhaustive()
+    }
 }
 
 impl Pool {
@@ -91,6 +101,7 @@ impl Pool {
             moving_avg_seed_ms: options.moving_avg_seed_ms,
             commands: options.commands,
             hooks: options.hooks,
+            stop: options.stop,
         })
     }
 

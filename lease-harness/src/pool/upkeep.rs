@@ -59,11 +59,14 @@ impl Cleaned {
     }
 }
 
-/// A store's result with the slot's id behind it.
-pub(super) fn with_slot(result: Json, slot: &SlotDef) -> Json {
-    let mut members = result.into_object().unwrap_or_default();
-    members.insert("slot_id", slot.id().clone());
-    Json::Object(members)
+impl SlotDef {
+    /// A store's result about this slot's lease, with the slot's id behind it, as the format's pool operations answer.
+    #[must_use]
+    pub fn answer(&self, result: Json) -> Json {
+        let mut members = result.into_object().unwrap_or_default();
+        members.insert("slot_id", self.id().clone());
+        Json::Object(members)
+    }
 }
 
 impl Pool {

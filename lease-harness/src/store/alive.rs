@@ -23,6 +23,9 @@ const MAKING_LIMIT: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub struct ProofOfLife(Arc<Inner>);
 
+/// The proofs of this process, and not of one that it was forked from, by store.
+type Proofs = HashMap<(u32, PathBuf), Weak<Inner>>;
+
 #[derive(Debug)]
 struct Inner {
     id: String,
@@ -41,7 +44,7 @@ impl Drop for Inner {
 impl ProofOfLife {
     /// The proof of this process in the store at `dir`; all its leases there share one.
     pub(super) fn of_this_process(dir: &Path, ids: &Ids) -> StoreResult<Self> {
-        static PROOFS: OnceLock<Mutex<HashMap<(u32, PathBuf), Weak<Inner>>>> = OnceLock::new();
+        static PROOFS: OnceLock<Mutex<Proofs>> = OnceLock::new();
         let mut proofs = PROOFS.get_or_init(Mutex::default).lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let key = (std::process::id(), dir.to_owned());
         if let Some(inner) = proofs.get(&key).and_then(Weak::upgrade) {
@@ -97,7 +100,7 @@ fn about_me() -> String {
 #[derive(Debug)]
 pub(crate) enum Vital {
     /// The process is gone. While this value lives, nobody else is told so: one reaper at a time.
-    Dead(#[expect(dead_code, reason = "held for its lock")] File),
+    Dead(#[allow(dead_code, reason = "held for its lock, which only some callers look at")] File),
     /// It lives; so long ago it gave a sign by itself.
     Alive { silent_for: Duration },
     /// There is no such proof, or it cannot be read.

@@ -8,9 +8,8 @@ const DAY_MS: i64 = 86_400_000;
 const LIMIT_MS: f64 = 8.64e15;
 
 /// The text of a time; `None` beyond JavaScript's range.
-#[must_use]
-pub fn iso(ms: f64) -> Option<String> {
-    if !(ms.abs() <= LIMIT_MS) {
+pub(crate) fn iso(ms: f64) -> Option<String> {
+    if ms.is_nan() || LIMIT_MS < ms.abs() {
         return None;
     }
     #[expect(clippy::cast_possible_truncation, reason = "within the limit, and JavaScript truncates as well")]
@@ -28,8 +27,7 @@ fn sign(year: i64) -> char {
 
 /// The time a text names in milliseconds since 1970, by ECMAScript's date time string format (21.4.1.32); `None` when
 /// it is no such text. A date without a zone is taken as UTC.
-#[must_use]
-pub fn parse(text: &str) -> Option<f64> {
+pub(crate) fn parse(text: &str) -> Option<f64> {
     let mut rest = Scanner { rest: text.as_bytes() };
     let year = rest.year()?;
     let month = if rest.take(b'-') { rest.digits(2)? } else { 1 };

@@ -70,13 +70,11 @@ impl Guard<'_> {
     pub(super) fn enter<'store>(store: &'store LeaseStore, kind: &str) -> StoreResult<Guard<'store>> {
         let place = store.dir().join(format!(".guard-{kind}"));
         let room = store.inner.rooms.take().map_or_else(|| make_room(store), Ok)?;
-        match wait_to_enter(store, kind, &place, room) {
-            Ok(room) => Ok(Guard { store, place, room: Some(room) }),
-            Err((room, error)) => {
-                store.inner.rooms.put_back(room);
-                Err(error)
-            }
+        if let Err(error) = wait_to_enter(store, kind, &place, &room) {
+            store.inner.rooms.put_back(room);
+            return Err(error);
         }
+        Ok(Guard { store, place, room: Some(room) })
     }
 }
 
@@ -112,29 +110,23 @@ fn holder_text(id: &str, proof: Option<&ProofOfLife>) -> String {
     Json::Object(holder).to_text()
 }
 
-fn wait_to_enter(store: &LeaseStore, kind: &str, place: &Path, room: Room) -> Result<Room, (Room, StoreError)> {
+fn wait_to_enter(store: &LeaseStore, kind: &str, place: &Path, room: &Room) -> StoreResult<()> {
     let limits = &store.inner.limits;
     let begun = Instant::now();
     let mut pause = FIRST_PAUSE;
-    loop {
-        match publish(place, &room) {
-            Ok(true) => return Ok(room),
-            Ok(false) => {}
-            Err(error) => return Err((room, error)),
-        }
+    while !publish(place, room)? {
         // Who may have crashed is looked for before giving up and once it has lasted, but not at every turn.
         let last = begun.elapsed() >= limits.wait;
-        if last || pause >= PATIENCE {
-            match evict_crashed(store, place) {
-                Ok(true) => continue,
-                Ok(false) if last => return Err((room, busy(kind, place, limits.wait, store))),
-                Ok(false) => {}
-                Err(error) => return Err((room, error)),
-            }
+        if (last || pause >= PATIENCE) && evict_crashed(store, place)? {
+            continue;
+        }
+        if last {
+            return Err(busy(kind, place, limits.wait, store));
         }
         std::thread::sleep(pause.min(limits.wait.saturating_sub(begun.elapsed())));
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
+    Ok(())
 }
 
 /// Puts our room in the guard's place; false if somebody is inside.

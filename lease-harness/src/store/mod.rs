@@ -33,7 +33,7 @@ pub use crate::sys::clock::{Clock, Ids};
 pub use crate::sys::env::Env;
 
 pub(crate) use alive::{Vital, folder as alive_folder};
-pub(crate) use date::{iso as date_text, parse as parse_date};
+pub(crate) use date::parse as parse_date;
 pub(crate) use heartbeat::{Beat, Beaten, LostNote, pause_for, quiesce, resume};
 pub(crate) use journal::{iso, note};
 pub(crate) use owner::quoted;
@@ -177,6 +177,7 @@ impl LeaseStore {
         }
         let mut life = self.inner.life.lock().unwrap_or_else(PoisonError::into_inner);
         if life.is_none() {
+            self.create()?;
             *life = Some(ProofOfLife::of_this_process(self.dir(), &self.inner.ids)?);
         }
         Ok(life.clone())

@@ -17,12 +17,6 @@ pub(crate) struct DiskError {
     source: io::Error,
 }
 
-impl DiskError {
-    pub(crate) fn kind(&self) -> io::ErrorKind {
-        self.source.kind()
-    }
-}
-
 pub(crate) type DiskResult<T> = Result<T, DiskError>;
 
 /// Says what was tried on which path when a call fails.
@@ -191,6 +185,11 @@ pub(crate) fn network_file_system(dir: &Path) -> DiskResult<Option<&'static str>
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn network_file_system(_dir: &Path) -> DiskResult<Option<&'static str>> {
     Ok(None)
+}
+
+/// Whether this process may create files in `dir`: its rights, and that the file system is not read-only.
+pub(crate) fn check_writable(dir: &Path) -> io::Result<()> {
+    Ok(rustix::fs::access(dir, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)?)
 }
 
 /// A number that changes with every start of the machine, where there is one.

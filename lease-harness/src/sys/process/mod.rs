@@ -2,6 +2,7 @@
 //! commands that end with us, and whoever carries a mark in its environment.
 
 mod bound;
+mod helper;
 mod marked;
 mod origin;
 mod witness;
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getppid};
 
 pub(crate) use bound::{Bound, replace_self};
+pub(crate) use helper::{die_with_parent, host_name, sleep_until_end, user_name};
 pub(crate) use marked::kill_marked;
 pub(crate) use witness::Witness;
 
@@ -135,8 +137,6 @@ pub(crate) fn sleep_until_readable(fds: &[Option<BorrowedFd<'_>>], until: Option
         Err(error) => Err(error.into()),
     }
 }
-
-
 
 fn is_readable(fd: BorrowedFd<'_>) -> bool {
     let mut entry = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];

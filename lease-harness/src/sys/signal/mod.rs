@@ -19,8 +19,7 @@ pub(crate) const CONTINUE: i32 = number::SIGCONT;
 pub(crate) const KILL: i32 = number::SIGKILL;
 
 /// The signals with which somebody asks a command to end.
-pub(crate) const END_REQUESTS: SignalSet =
-    SignalSet::of(&[number::SIGHUP, number::SIGINT, number::SIGQUIT, number::SIGTERM]);
+pub(crate) const END_REQUESTS: SignalSet = SignalSet::of(&[number::SIGHUP, number::SIGINT, number::SIGQUIT, number::SIGTERM]);
 
 /// The signals that are meant for the command and not for its wrapper.
 ///

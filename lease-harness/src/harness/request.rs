@@ -1,0 +1,358 @@
+//! Asking for a slot.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::error::{SlotError, SlotErrorKind};
+use super::grants;
+use super::slot::Slot;
+use super::who;
+use crate::pool::{
+    CommandOverrides, Outcome, Pool, PoolFile, PoolFileError, PoolFileErrorKind, PoolOptions, PoolStatus, SlotWanted, Standing,
+    Stop, Wait,
+};
+use crate::store::{self, Env, Found, LeaseStore, StoreOptions};
+use crate::sys::disk;
+use crate::sys::signal::{self, Caught};
+
+/// Where a waiter stands.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Waiting {
+    /// Name of the pool.
+    pub pool: String,
+    /// Place in the queue, from 1.
+    pub position: usize,
+    /// About how long it will take.
+    pub eta: Duration,
+}
+
+/// What a pool is, as far as it can be told without asking for a slot.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PoolInfo {
+    /// Its name.
+    pub name: String,
+    /// How many slots it has.
+    pub slots: usize,
+    /// The store's directory.
+    pub store: PathBuf,
+    /// What is doubtful about the pool file or the owner fence although it works.
+    pub warnings: Vec<String>,
+}
+
+type Listener = Box<dyn FnMut(&Waiting) + Send>;
+
+/// What to ask of a pool; a builder.
+///
+/// ```no_run
+/// use lease_harness::{SlotRequest, Wait};
+/// use std::time::Duration;
+///
+/// # fn main() -> Result<(), lease_harness::SlotError> {
+/// let slot = SlotRequest::from_file("pool.json").wait(Wait::For(Duration::from_secs(60))).acquire()?;
+/// println!("port {}", slot.env("PORT_API").unwrap_or_default());
+/// slot.release()
+/// # }
+/// ```
+pub struct SlotRequest {
+    file: PathBuf,
+    store: StoreOptions,
+    pool: PoolOptions,
+    owner: Option<String>,
+    session: Option<String>,
+    wait: Wait,
+    heartbeat: Option<Duration>,
+    listener: Option<Listener>,
+    leave_on_signals: bool,
+}
+
+impl fmt::Debug for SlotRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SlotRequest").field("file", &self.file).field("owner", &self.owner).finish_non_exhaustive()
+    }
+}
+
+impl SlotRequest {
+    /// A slot of the pool that this file describes.
+    pub fn from_file(pool_file: impl Into<PathBuf>) -> Self {
+        Self {
+            file: pool_file.into(),
+            store: StoreOptions::default(),
+            pool: PoolOptions::default(),
+            owner: None,
+            session: None,
+            wait: Wait::Forever,
+            heartbeat: None,
+            listener: None,
+            leave_on_signals: false,
+        }
+    }
+
+    /// The store's directory (default: `LEASE_STORE`, else `logs/leases` of the repository's main checkout).
+    #[must_use]
+    pub fn store(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.store.store = Some(dir.into());
+        self
+    }
+
+    /// Who asks (default: `LEASE_OWNER`, else `<user>@<host>`).
+    #[must_use]
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        self.owner = Some(owner.into());
+        self
+    }
+
+    /// The owner fence, an anchored ECMAScript pattern (default: `LEASE_OWNER_PATTERN`, else the format's).
+    #[must_use]
+    pub fn owner_pattern(mut self, pattern: impl Into<String>) -> Self {
+        self.store.owner_pattern = Some(pattern.into());
+        self
+    }
+
+    /// What is shown to people as the session (default: worktree, package, test).
+    #[must_use]
+    pub fn session(mut self, session: impl Into<String>) -> Self {
+        self.session = Some(session.into());
+        self
+    }
+
+    /// Lifetime in minutes without a heartbeat (default: `POOL_TTL_MINUTES`, else the pool file's).
+    #[must_use]
+    pub fn ttl_minutes(mut self, minutes: f64) -> Self {
+        self.pool.ttl_minutes = Some(minutes);
+        self
+    }
+
+    /// How long to wait (default: for ever).
+    #[must_use]
+    pub fn wait(mut self, wait: Wait) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Pause between two heartbeats (default: a sixth of the lifetime, 50 ms to 4 min).
+    #[must_use]
+    pub fn heartbeat_every(mut self, pause: Duration) -> Self {
+        self.heartbeat = Some(pause);
+        self
+    }
+
+    /// Commands that replace those of the pool file.
+    #[must_use]
+    pub fn commands(mut self, commands: CommandOverrides) -> Self {
+        self.pool.commands = commands;
+        self
+    }
+
+    /// Called each time the place in the queue changes, on the calling thread.
+    #[must_use]
+    pub fn on_wait(mut self, listener: impl FnMut(&Waiting) + Send + 'static) -> Self {
+        self.listener = Some(Box::new(listener));
+        self
+    }
+
+    /// For programs that only wait and then run something: SIGINT, SIGTERM, SIGHUP and SIGQUIT end the wait, leave the
+    /// queue, and are told as [`SlotErrorKind::Interrupted`]. A library's user keeps its signals.
+    #[must_use]
+    pub fn leave_on_signals(mut self) -> Self {
+        self.leave_on_signals = true;
+        self
+    }
+
+    fn open(&self) -> Result<Pool, SlotError> {
+        let file = PoolFile::load(&self.file).map_err(|error| about_file(&error))?;
+        let store = LeaseStore::open(&self.store)?;
+        Ok(Pool::open(file, store, self.pool.clone())?)
+    }
+
+    fn owner_name(&self, pool: &Pool) -> Result<String, SlotError> {
+        let owner = self.owner.clone().unwrap_or_else(|| who::owner(&self.store.env));
+        if pool.store().fence().contains(&owner)? {
+            return Ok(owner);
+        }
+        let hint = if self.owner.is_none() { "; set it with --owner or LEASE_OWNER" } else { "" };
+        let shown = crate::json::Json::from(&owner).to_text();
+        let pattern = pool.store().fence().shown();
+        let message = format!("invalid owner {shown} — must match the owner pattern {pattern}{hint}");
+        Err(SlotError::new(SlotErrorKind::Usage, message))
+    }
+
+    /// Checks everything that can be checked without asking for a slot: the pool file, the owner, that the store can be
+    /// written. Changes nothing.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self) -> Result<PoolInfo, SlotError> {
+        let pool = self.open()?;
+        self.owner_name(&pool)?;
+        check_writable(pool.store().dir())?;
+        let fence = pool.store().fence().warning();
+        Ok(PoolInfo {
+            name: pool.file().name().to_owned(),
+            slots: pool.file().slots().len(),
+            store: pool.store().dir().to_owned(),
+            warnings: pool.file().warnings().iter().cloned().chain(fence).collect(),
+        })
+    }
+
+    /// How the pool stands. Takes no lock and changes nothing.
+    ///
+    /// # Errors
+    /// When the pool file is wrong or the store cannot be read.
+    pub fn status(&self) -> Result<PoolStatus, SlotError> {
+        Ok(self.open()?.status()?)
+    }
+
+    /// The same as [`SlotRequest::acquire`], and no thread of ours runs when it returns; [`Slot::start_heartbeat`] has to
+    /// follow. For a moment in which the process's environment may be changed.
+    pub(crate) fn acquire_unbeaten(self) -> Result<Slot, SlotError> {
+        let slot = self.acquire();
+        store::quiesce();
+        slot
+    }
+
+    /// Waits for a slot and holds it; joins an outer grant of the same pool in the same store instead.
+    ///
+    /// # Errors
+    /// When no slot was had; nothing is held and nothing waits then. [`SlotErrorKind::Lost`] when there is an outer grant
+    /// whose lease is not held any more.
+    ///
+    /// # If the process dies
+    /// While it waits its place in the queue is dropped, afterwards its slot is given to the next in line, both within
+    /// moments where others believe in proofs of life, else when the lifetime has run out.
+    pub fn acquire(mut self) -> Result<Slot, SlotError> {
+        let ending = Ending::new(self.leave_on_signals)?;
+        let asked = ending.clone();
+        self.pool.stop = self.leave_on_signals.then(|| Arc::new(move || asked.signal().is_some()) as Stop);
+        let pool = self.open()?;
+        let outer = grants::find(&self.store.env, pool.store().dir(), pool.file().name());
+        if let Some(outer) = outer {
+            return join(pool, &outer);
+        }
+        let owner = self.owner_name(&pool)?;
+        let mut listener = self.listener.take();
+        let session = self.session.clone().unwrap_or_else(|| who::session(&self.store.env));
+        let wanted = SlotWanted {
+            session: Some(&session),
+            wait: self.wait,
+            heartbeat: self.heartbeat,
+            poll: poll_from(&self.store.env),
+            ..SlotWanted::by(&owner)
+        };
+        let mut tell = Teller::new(pool.file().name(), listener.as_mut());
+        let outcome = pool.acquire(&wanted, &mut |standing: &Standing| {
+            tell.tell(standing);
+            ending.signal().is_none()
+        });
+        match (outcome, ending.signal()) {
+            (Ok(Outcome::Granted(held)), None) => Slot::own(pool, *held),
+            (Ok(Outcome::Granted(held)), Some(signal)) => {
+                Slot::own(pool, *held)?.release()?;
+                Err(SlotError::interrupted(signal))
+            }
+            (_, Some(signal)) => Err(SlotError::interrupted(signal)),
+            (Ok(refusal), None) => Err(SlotError::refused(pool.file().name(), &refusal)),
+            (Err(error), None) => Err(error.into()),
+        }
+    }
+}
+
+/// A signal that ends what this process is here for.
+#[derive(Clone)]
+struct Ending(Option<Arc<Mutex<EndingSignal>>>);
+
+struct EndingSignal {
+    caught: Caught,
+    first: Option<i32>,
+}
+
+impl Ending {
+    fn new(wanted: bool) -> Result<Self, SlotError> {
+        let no_signals = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot catch signals: {error}"));
+        let caught = wanted.then(Caught::start).transpose().map_err(no_signals)?;
+        Ok(Self(caught.map(|caught| Arc::new(Mutex::new(EndingSignal { caught, first: None })))))
+    }
+
+    /// The first one that came.
+    fn signal(&self) -> Option<i32> {
+        let mut ending = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let came = ending.caught.drain();
+        ending.first = ending.first.or_else(|| (came & signal::END_REQUESTS).iter().next());
+        ending.first
+    }
+}
+
+/// The longest pause between looks, as other implementations let it be set.
+fn poll_from(env: &Env) -> Option<Duration> {
+    let text = env.get("POOL_POLL_MS").or_else(|| env.get("E2E_LEASE_POLL_MS"))?;
+    text.trim().parse().ok().map(Duration::from_millis)
+}
+
+/// A refusal that says of which file it speaks.
+fn about_file(error: &PoolFileError) -> SlotError {
+    let named = match error.kind() {
+        PoolFileErrorKind::Invalid => format!("{}: {error}", error.path().display()),
+        _ => error.to_string(),
+    };
+    SlotError::new(SlotErrorKind::Usage, named)
+}
+
+/// The slot of an outer grant, if its lease is still what it was.
+fn join(pool: Pool, outer: &grants::OuterGrant) -> Result<Slot, SlotError> {
+    let slot = pool.slot(Some(&outer.slot_id))?.clone();
+    let found = pool.store().found(slot.kind())?;
+    let live = match &found {
+        Found::Lease(record) => record.token() == Some(&outer.token) && !pool.store().is_dead(record, pool.store().now_ms()),
+        _ => false,
+    };
+    if slot.kind() != outer.kind || !live {
+        let message = format!(
+            "slot {} of pool {}, which an outer grant names, is not held under that grant any more",
+            slot.id_text(),
+            pool.file().name()
+        );
+        return Err(SlotError::new(SlotErrorKind::Lost, message));
+    }
+    let fence = if let Found::Lease(record) = &found { record.fence() } else { None };
+    Slot::joined(pool, slot, &outer.owner, &outer.token, fence)
+}
+
+/// A store that cannot be written would fail each test for itself; this says so once, before anything runs.
+fn check_writable(store: &Path) -> Result<(), SlotError> {
+    let Some(existing) = store.ancestors().find(|dir| dir.exists()) else { return Ok(()) };
+    let refused = |why: String| {
+        let message = format!("the store {} cannot be written: {why}", store.display());
+        Err(SlotError::new(SlotErrorKind::Internal, message))
+    };
+    if !existing.is_dir() {
+        return refused(format!("{} is no directory", existing.display()));
+    }
+    disk::check_writable(existing).or_else(|error| refused(format!("{}: {error}", existing.display())))
+}
+
+/// Tells a listener of each change of place, and not of each look.
+struct Teller<'a> {
+    pool: String,
+    listener: Option<&'a mut Listener>,
+    last: Option<usize>,
+}
+
+impl<'a> Teller<'a> {
+    fn new(pool: &str, listener: Option<&'a mut Listener>) -> Self {
+        Self { pool: pool.to_owned(), listener, last: None }
+    }
+
+    fn tell(&mut self, standing: &Standing) {
+        if self.last.replace(standing.position) == Some(standing.position) {
+            return;
+        }
+        let eta = Duration::try_from_secs_f64(standing.eta_ms / 1000.0).unwrap_or(Duration::MAX);
+        let waiting = Waiting { pool: self.pool.clone(), position: standing.position, eta };
+        if let Some(listener) = &mut self.listener {
+            listener(&waiting);
+        }
+    }
+}
