@@ -6,9 +6,8 @@ use std::process::Command;
 pub const LAB_MARK: &str = "LAB_ID";
 
 /// Variables that would make our programs, cargo, nextest, git or PostgreSQL behave differently from a shell's.
-const UNWANTED: [&str; 11] = [
-    "LEASE_", "POOL_", "E2E_LEASE_", "NEXTEST", "CARGO", "RUST_", "RUSTDOC", "GIT_", "PG", "LAB_", "__RUST_TEST",
-];
+const UNWANTED: [&str; 11] =
+    ["LEASE_", "POOL_", "E2E_LEASE_", "NEXTEST", "CARGO", "RUST_", "RUSTDOC", "GIT_", "PG", "LAB_", "__RUST_TEST"];
 
 /// The exceptions: where cargo finds its registry, and what a developer set for every build.
 const WANTED: [&str; 1] = ["CARGO_HOME"];

@@ -138,7 +138,8 @@ mod tests {
 
     #[test]
     fn uses_one_after_the_other_do_not_overlap() {
-        let text = "start slot=a pid=1\nstart slot=b pid=2\nend slot=a pid=1\nstart slot=a pid=3\nend slot=a pid=3\nend slot=b pid=2";
+        let text =
+            "start slot=a pid=1\nstart slot=b pid=2\nend slot=a pid=1\nstart slot=a pid=3\nend slot=a pid=3\nend slot=b pid=2";
         let (uses, overlaps, open) = count_uses(&events(text));
         assert_eq!((uses, overlaps.len(), open.len()), (3, 0, 0));
     }

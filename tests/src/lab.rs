@@ -70,7 +70,8 @@ impl Lab {
 
     /// Writes the pool file.
     pub fn write_pool(&self, pool: &Value) {
-        fs::write(self.pool_file(), serde_json::to_string_pretty(pool).expect("a value prints")).expect("the laboratory is writable");
+        fs::write(self.pool_file(), serde_json::to_string_pretty(pool).expect("a value prints"))
+            .expect("the laboratory is writable");
     }
 
     /// Writes a pool file with these slots. Its provision writes a `provision` line into the history.

@@ -44,5 +44,6 @@ fn process_ids() -> impl Iterator<Item = i32> {
 
 /// A process that has ended but was not awaited has an empty environment, and so no mark.
 fn carries(pid: i32, mark: &str) -> bool {
-    fs::read(format!("/proc/{pid}/environ")).is_ok_and(|bytes| bytes.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()))
+    fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|bytes| bytes.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()))
 }

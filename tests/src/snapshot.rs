@@ -38,7 +38,9 @@ fn difference(path: &Path, before: Option<&Option<Vec<u8>>>, after: Option<&Opti
         (before, after) if before == after => None,
         (Some(_), None) => Some(format!("{shown} is gone")),
         (None, Some(bytes)) => Some(format!("{shown} is new: {}", text(bytes))),
-        (before, after) => Some(format!("{shown} was {} and is {}", before.map_or(String::new(), text), after.map_or(String::new(), text))),
+        (before, after) => {
+            Some(format!("{shown} was {} and is {}", before.map_or(String::new(), text), after.map_or(String::new(), text)))
+        }
     }
 }
 

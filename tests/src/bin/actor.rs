@@ -41,18 +41,10 @@ fn line(word: &str, slot: Option<&str>, who: &str) {
     let variable = |name| std::env::var(name).unwrap_or_else(|_| "-".to_owned());
     let slot = slot.map_or_else(|| variable("POOL_RUN_SLOT"), str::to_owned);
     let (token, run) = (variable("POOL_RUN_TOKEN"), variable("LAB_RUN"));
-    let text = format!(
-        "{word} slot={slot} pid={} who={who} token={token} run={run}\n",
-        std::process::id()
-    );
+    let text = format!("{word} slot={slot} pid={} who={who} token={token} run={run}\n", std::process::id());
     let path = std::env::var_os("LAB_HISTORY").expect("LAB_HISTORY names the history");
-    let mut file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .expect("the history can be opened");
-    file.write_all(text.as_bytes())
-        .expect("the history can be written");
+    let mut file = OpenOptions::new().create(true).append(true).open(path).expect("the history can be opened");
+    file.write_all(text.as_bytes()).expect("the history can be written");
 }
 
 fn note(word: &str, slot: Option<&str>) {
@@ -78,11 +70,7 @@ fn tick(who: &str) {
 fn daemon(who: &str) {
     let itself = std::env::current_exe().expect("a program knows its path");
     let mut command = Command::new(itself);
-    command
-        .args(["tick-in-own-session", who])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    command.args(["tick-in-own-session", who]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().expect("a program can start itself");
 }
 

@@ -102,7 +102,8 @@ impl Source {
             TokenTree::Group(group) => self.read(group.stream(), module, in_tests),
             TokenTree::Literal(literal) if !in_tests => self.read_text(&literal.to_string(), literal.span().start().line),
             TokenTree::Ident(name) => {
-                let used = matches!(place.checked_sub(1).map(|before| &tokens[before]), Some(TokenTree::Ident(word)) if *word == "use");
+                let used =
+                    matches!(place.checked_sub(1).map(|before| &tokens[before]), Some(TokenTree::Ident(word)) if *word == "use");
                 let mut paths = Vec::new();
                 let taken = follow(tokens, place, &[], &mut paths);
                 for path in paths.into_iter().filter(|path| path.len() > 1 || used) {
@@ -165,7 +166,9 @@ fn is_cfg_test(attribute: &TokenStream) -> bool {
 /// `mod name { … }`.
 fn inline_module(tokens: &[TokenTree], place: usize) -> Option<(String, TokenStream)> {
     match (tokens.get(place)?, tokens.get(place + 1)?, tokens.get(place + 2)?) {
-        (TokenTree::Ident(word), TokenTree::Ident(name), TokenTree::Group(body)) if *word == "mod" && body.delimiter() == Delimiter::Brace => {
+        (TokenTree::Ident(word), TokenTree::Ident(name), TokenTree::Group(body))
+            if *word == "mod" && body.delimiter() == Delimiter::Brace =>
+        {
             Some((name.to_string(), body.stream()))
         }
         _ => None,
@@ -200,7 +203,9 @@ fn follow(tokens: &[TokenTree], place: usize, prefix: &[String], paths: &mut Vec
             break;
         }
         at += 2;
-        if let Some(TokenTree::Group(group)) = tokens.get(at).filter(|token| matches!(token, TokenTree::Group(g) if g.delimiter() == Delimiter::Brace)) {
+        if let Some(TokenTree::Group(group)) =
+            tokens.get(at).filter(|token| matches!(token, TokenTree::Group(g) if g.delimiter() == Delimiter::Brace))
+        {
             follow_group(group.stream(), &path, paths);
             return at + 1 - place;
         }
@@ -265,7 +270,10 @@ mod tests {
 
     #[test]
     fn prose_and_tests_have_no_texts() {
-        let source = Source::parse("p/src/a.rs", "/// \"queue.json\"\nconst A: &str = \"a\";\n#[cfg(test)]\nmod tests { const B: &str = \"b\"; }\nconst C: &str = r#\"c\"#;");
+        let source = Source::parse(
+            "p/src/a.rs",
+            "/// \"queue.json\"\nconst A: &str = \"a\";\n#[cfg(test)]\nmod tests { const B: &str = \"b\"; }\nconst C: &str = r#\"c\"#;",
+        );
         let texts: Vec<_> = source.texts.iter().map(|found| (found.what.as_str(), found.line)).collect();
         assert_eq!(texts, [("a", 2), ("c", 5)]);
     }

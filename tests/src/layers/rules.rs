@@ -97,13 +97,23 @@ fn library(source: &Source, complaints: &mut Vec<Complaint>) {
 fn direction(source: &Source, layer: &str, complaints: &mut Vec<Complaint>) {
     let Some((_, below)) = LAYERS.iter().find(|(name, _)| *name == layer) else {
         let start = Found { what: (), line: 1 };
-        complain(complaints, source, &start, format!("{layer} is no layer of the architecture; say in the table what it may name"));
+        complain(
+            complaints,
+            source,
+            &start,
+            format!("{layer} is no layer of the architecture; say in the table what it may name"),
+        );
         return;
     };
     for found in source.paths.iter().filter(|found| found.what[0] == "crate") {
         let named = found.what.get(1).map_or("the root", String::as_str);
         if named != layer && !below.contains(&named) {
-            complain(complaints, source, found, format!("{layer} names {named} ({}), which is not below it", found.what.join("::")));
+            complain(
+                complaints,
+                source,
+                found,
+                format!("{layer} names {named} ({}), which is not below it", found.what.join("::")),
+            );
         }
     }
 }
