@@ -111,6 +111,13 @@ impl Lab {
         command
     }
 
+    /// `rustc` of this toolchain.
+    pub fn command_of_rustc<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = self.command("rustc");
+        command.args(args);
+        command
+    }
+
     /// `cargo-lease` that must find pool and store by itself.
     pub fn bare_lease<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = self.command(binary::cargo_lease());

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lease_harness::json::{Json, object};
-use lease_harness::store::{AcquireRequest, Clock, Env, LeaseStore, StoreError, StoreErrorKind, StoreOptions, StoreResult};
+use lease_harness::store::{
+    AcquireRequest, Clock, Env, LeaseStore, Status, StoreError, StoreErrorKind, StoreOptions, StoreResult,
+};
 
 use super::load::{Case, list, load, millis, text};
 use super::symbols::Symbols;
@@ -18,13 +20,15 @@ fn store_scenarios_agree() {
     report::check(&load("store-scenarios"), 206, 164, replay);
 }
 
+type Interruption = Box<dyn FnOnce() + Send>;
+
 /// A store under a clock that stands still, and what the recorded ids stand for.
 pub(super) struct Bench {
     pub(super) folder: tempfile::TempDir,
     pub(super) symbols: Symbols,
     now: Arc<AtomicI64>,
     /// What is done at the next reading of the clock.
-    interruption: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>,
+    interruption: Arc<Mutex<Option<Interruption>>>,
 }
 
 impl Bench {
@@ -107,7 +111,7 @@ fn call(bench: &mut Bench, store: &LeaseStore, step: &Json) -> Result<String, Fa
         "release" => store.release(&kind, &owner, &token).map(|outcome| outcome.to_json()),
         "reap" => store.reap(&kind).map(|outcome| outcome.to_json()),
         "status" => store.status(&kind).map(|outcome| outcome.to_json()),
-        "list" => store.list().map(|leases| Json::Array(leases.iter().map(|lease| lease.to_json()).collect())),
+        "list" => store.list().map(|leases| Json::Array(leases.iter().map(Status::to_json).collect())),
         "reconcile" => store.reconcile().map(|outcome| outcome.to_json()),
         other => panic!("an unknown operation: {other}"),
     };
