@@ -59,14 +59,10 @@ fn from_hex(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::try_from(pair[0] * 16 + pair[1]).expect("two hex digits are a byte")).collect()
 }
 
-/// Compares everything below `folder` with the `files`, `files_hex` and `dirs` of a case. Folders and files of ours
-/// whose name starts with a dot are no part of the format, except those that it names.
-pub(super) fn compare(case: &Json, folder: &Path, symbols: &mut Symbols) -> Result<(), String> {
-    compare_as(case, "files", folder, symbols, |_, _| false)
-}
-
-/// The same with the files of `key`; `may_differ` excuses a file by name and recorded text (`None`: not recorded).
-pub(super) fn compare_as(
+/// Compares everything below `folder` with the files that `key` of a case has, its `files_hex` and its `dirs`. Folders and
+/// files of ours whose name starts with a dot are no part of the format, except those that it names. `may_differ` excuses
+/// a file by name and recorded text (`None`: not recorded).
+pub(super) fn compare(
     case: &Json,
     key: &str,
     folder: &Path,
@@ -77,9 +73,10 @@ pub(super) fn compare_as(
     collect(folder, folder, &mut actual, &mut folders);
     for (name, recorded) in case.get(key).and_then(Json::as_object).into_iter().flatten() {
         let recorded = recorded.as_str().expect("a recorded file is text");
-        match actual.remove(name) {
-            Some(bytes) => compare_text(name, recorded, &bytes, symbols)?,
-            None if may_differ(name, Some(recorded)) => {}
+        let name = symbols.fill(name);
+        match actual.remove(&name) {
+            Some(bytes) => compare_text(&name, recorded, &bytes, symbols)?,
+            None if may_differ(&name, Some(recorded)) => {}
             None => return Err(format!("the file {name} is missing")),
         }
     }

@@ -6,9 +6,14 @@
 //! has looked at yet, only the binding ones decide.
 
 mod decisions;
+mod failure;
 mod files;
 mod load;
 mod owner_patterns;
+mod pool_files;
+mod pool_scenarios;
 mod report;
+mod slot_values;
+mod stage;
 mod store_scenarios;
 mod symbols;
