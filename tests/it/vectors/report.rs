@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::decisions::DECISIONS;
+use super::decisions::{DECISIONS, Decision};
 use super::load::{Case, VectorFile};
 
 /// Replays every case of a file. `n_cases` and `n_binding` are what our own folder holds, so that no case can get lost.
@@ -36,9 +36,10 @@ pub(super) fn check(file: &VectorFile, n_cases: usize, n_binding: usize, replay:
     assert!(faults.is_empty(), "{}: {n_faults} of {} cases:\n{}", file.name, file.cases.len(), faults.join("\n"));
 }
 
-/// A case may bind and still have a part that the contract overrules; the table is for the others only.
+/// Whether the table has a decision for a case that leaves one.
 fn decision(file: &VectorFile, case: &Case) -> bool {
-    !case.binds() && DECISIONS.iter().any(|decision| decision.file == file.name && decision.case == case.name)
+    let names_it = |decision: &Decision| decision.file == file.name && decision.cases.contains(&case.name.as_str());
+    !case.binds() && DECISIONS.iter().any(names_it)
 }
 
 fn count(file: &VectorFile, n_cases: usize, n_binding: usize, decided: &BTreeSet<&str>, faults: &mut Vec<String>) {
@@ -47,12 +48,12 @@ fn count(file: &VectorFile, n_cases: usize, n_binding: usize, decided: &BTreeSet
         faults.push(format!("{} cases of which {binding} bind; {n_cases} and {n_binding} were there", file.cases.len()));
     }
     for decision in DECISIONS.iter().filter(|decision| decision.file == file.name) {
-        if !decided.contains(decision.case) {
-            faults.push(format!("a decision for {:?}, which is no case that leaves a choice", decision.case));
+        for name in decision.cases.iter().filter(|name| !decided.contains(*name)) {
+            faults.push(format!("a decision for {name:?}, which is no case that leaves a choice"));
         }
-        let case = file.cases.iter().find(|case| case.name == decision.case);
-        if case.is_some_and(|case| !case.tags.iter().any(|tag| tag == decision.tag)) {
-            faults.push(format!("the decision for {:?} names the tag {:?}, which it has not", decision.case, decision.tag));
+        let is_named = |case: &&Case| decision.cases.contains(&case.name.as_str());
+        for case in file.cases.iter().filter(is_named).filter(|case| !case.tags.iter().any(|tag| tag == decision.tag)) {
+            faults.push(format!("the decision for {:?} names the tag {:?}, which it has not", case.name, decision.tag));
         }
     }
 }
