@@ -1,0 +1,128 @@
+//! SIGKILL, in turn, for everybody who takes part in a run: whoever waits is granted the slot, which is provisioned again
+//! for it, and nothing of the killed run still works on it.
+
+use std::path::PathBuf;
+
+use lease_tests::{Event, Lab, Running, process, reap, scratch, wait};
+
+use crate::support::lab;
+
+#[test]
+fn a_killed_test_frees_its_slot() {
+    Scene::cargo().kill(|work| work.child);
+}
+
+#[test]
+fn a_killed_wrapper_frees_its_slot() {
+    Scene::cargo().kill(|work| work.wrapper);
+}
+
+#[test]
+fn a_killed_cargo_frees_the_slot_of_its_test() {
+    Scene::cargo().kill(|work| work.leader);
+}
+
+#[cfg(feature = "nextest")]
+#[test]
+fn a_killed_test_frees_its_slot_under_nextest() {
+    Scene::nextest().kill(|work| work.child);
+}
+
+#[cfg(feature = "nextest")]
+#[test]
+fn a_killed_wrapper_frees_its_slot_under_nextest() {
+    Scene::nextest().kill(|work| work.wrapper);
+}
+
+#[cfg(feature = "nextest")]
+#[test]
+fn a_killed_nextest_frees_the_slot_of_its_test() {
+    Scene::nextest().kill(|work| work.leader);
+}
+
+/// A command under `cargo lease run`: the wrapper is what the user started.
+#[test]
+fn a_killed_run_frees_its_slot() {
+    let lab = lab();
+    lab.write_slots(&["a"]);
+    let script = "\"$LAB_ACTOR\" daemon grandchild; exec \"$LAB_ACTOR\" tick child";
+    let mut command = lab.lease(["run", "--", "sh", "-c", script]);
+    command.env("LAB_RUN", "killed");
+    let run = lab.start(command);
+    Scene { lab, run }.kill(|work| work.wrapper);
+}
+
+/// A run whose only test works for ever, and has left behind a process that does the same.
+struct Scene {
+    lab: Lab,
+    run: Running,
+}
+
+/// Who works on the slot.
+struct Work {
+    /// The process of the test.
+    child: u32,
+    /// Ours around it.
+    wrapper: u32,
+    /// What the user started: cargo, or nextest.
+    leader: u32,
+}
+
+impl Scene {
+    fn cargo() -> Self {
+        Self::start(&["test", "--test", "solo", "works_for_ever"])
+    }
+
+    #[cfg(feature = "nextest")]
+    fn nextest() -> Self {
+        Self::start(&["nextest", "run", "works_for_ever"])
+    }
+
+    fn start(args: &[&str]) -> Self {
+        let lab = lab();
+        lab.write_slots(&["a"]);
+        let folder: PathBuf = scratch::fixture(&lab, "solo", "solo");
+        let mut command = lab.lease(args);
+        command.current_dir(folder).env("LAB_RUN", "killed");
+        let run = lab.start(command);
+        Self { lab, run }
+    }
+
+    /// Kills one of those who take part while somebody waits for the slot.
+    fn kill(self, victim: impl Fn(&Work) -> u32) {
+        let Self { lab, run } = self;
+        let history = lab.history();
+        history.wait_for("tick", |event| event.get("who") == "grandchild");
+        let tick = history.wait_for("tick", |event| event.get("who") == "child");
+        let killed = history.all("provision");
+        let successor = lab.start(lab.lease_actor(&[], &["note", "successor"]));
+        lab.wait_for_queue(1);
+        process::kill(victim(&workers(&tick, &run)));
+        successor.finish().expect_success();
+        assert!(!run.finish().status.success(), "the killed run must not end well");
+        check_successor(&lab, &killed);
+        wait::until_true("nothing of the killed run is left", || reap::marked(lab.id()).is_empty());
+        lab.check_all_given_back();
+    }
+}
+
+/// Cargo and nextest are started in our place, so the wrapper of a test is a process of its own; a plain run is its own
+/// wrapper.
+fn workers(tick: &Event, run: &Running) -> Work {
+    let (child, leader) = (tick.pid(), run.pid());
+    let is_ours = process::arguments_of(leader).first().is_some_and(|program| program.ends_with("cargo-lease"));
+    let wrapper = if is_ours { leader } else { process::ancestor_with(child, "__runner") };
+    Work { child, wrapper, leader }
+}
+
+#[track_caller]
+fn check_successor(lab: &Lab, killed: &[Event]) {
+    let events = lab.history().events();
+    let provisions: Vec<_> = events.iter().enumerate().filter(|(_, event)| event.word == "provision").collect();
+    assert_eq!(provisions.len(), killed.len() + 1, "the slot is provisioned again");
+    let (fresh, _) = provisions[killed.len()];
+    let late: Vec<_> = events[fresh..].iter().filter(|event| event.word == "tick").collect();
+    assert!(late.is_empty(), "still at work after the slot was provisioned for its successor: {:?}", late.first());
+    let successor = events.iter().position(|event| event.word == "successor").expect("the successor ran");
+    assert!(successor > fresh, "the successor began before its slot was provisioned");
+}

@@ -1,0 +1,106 @@
+//! A run whose lease is taken away stops, says so, and never ends well.
+
+use std::fs;
+
+use lease_tests::{Event, Lab, Running, scratch, wait};
+use serde_json::json;
+
+use crate::support::lab;
+
+/// Beats often enough that the loss is seen soon.
+const BEATS: [&str; 2] = ["--heartbeat-secs", "1"];
+
+#[test]
+fn a_run_whose_record_is_overwritten_ends_with_75() {
+    let lab = lab();
+    let run = start_run(&lab);
+    overwrite(&lab);
+    check_lost(&lab, run, "thief");
+    assert_eq!(lab.record("slot-a").expect("the thief holds it")["owner"], "thief", "the thief's lease is not touched");
+}
+
+#[test]
+fn a_run_whose_record_is_deleted_ends_with_75() {
+    let lab = lab();
+    let run = start_run(&lab);
+    fs::remove_file(lab.store().join("slot-a.json")).expect("the record is there");
+    check_lost(&lab, run, "slot a");
+    lab.check_all_given_back();
+}
+
+#[cfg(feature = "python")]
+#[test]
+fn a_run_whose_lease_is_stolen_through_the_format_ends_with_75() {
+    let lab = lab();
+    let run = start_run(&lab);
+    let store = lab.store().display().to_string();
+    lab.run(crate::third_party::holder(&lab, &["steal", "--store", &store, "--kind", "slot-a", "--owner", "thief"]))
+        .expect_success();
+    check_lost(&lab, run, "thief");
+    assert_eq!(lab.record("slot-a").expect("the thief holds it")["owner"], "thief", "the thief's lease is not touched");
+}
+
+#[test]
+fn a_test_whose_lease_is_taken_does_not_pass() {
+    let lab = lab();
+    let run = start_test(&lab, &["test", "--test", "solo", "holds"]);
+    overwrite(&lab);
+    let run = run.finish().expect_code(75);
+    assert!(!run.stdout.contains("test result: ok"), "{}", run.account());
+    assert!(run.stderr.contains("thief"), "{}", run.account());
+    check_stopped(&lab);
+}
+
+#[cfg(feature = "nextest")]
+#[test]
+fn a_nextest_test_whose_lease_is_taken_does_not_pass() {
+    let lab = lab();
+    let run = start_test(&lab, &["nextest", "run", "holds"]);
+    overwrite(&lab);
+    let run = run.finish().expect_code(100);
+    assert!(run.stderr.contains("1 test run: 0 passed, 1 failed"), "{}", run.account());
+    check_stopped(&lab);
+}
+
+fn start_run(lab: &Lab) -> Running {
+    lab.write_slots(&["a"]);
+    let run = lab.start(lab.lease_actor(&BEATS, &["hold", "gate"]));
+    lab.history().wait_for("start", |_| true);
+    run
+}
+
+fn start_test(lab: &Lab, args: &[&str]) -> Running {
+    lab.write_slots(&["a"]);
+    let folder = scratch::fixture(lab, "solo", "solo");
+    let mut command = lab.lease(BEATS.iter().chain(args));
+    command.current_dir(folder).env("LAB_GATE", lab.path("gate"));
+    let run = lab.start(command);
+    lab.history().wait_for("start", |_| true);
+    run
+}
+
+/// Puts another's live lease in the place of ours, as a program would that knows no guard.
+fn overwrite(lab: &Lab) {
+    let mut record = lab.record("slot-a").expect("the slot is held");
+    record["owner"] = json!("thief");
+    record["token"] = json!(uuid::Uuid::new_v4().to_string());
+    record["payload"] = json!(null);
+    let path = lab.path("record");
+    fs::write(&path, serde_json::to_string_pretty(&record).expect("a value prints")).expect("the laboratory is writable");
+    fs::rename(path, lab.store().join("slot-a.json")).expect("the store is writable");
+}
+
+/// The command was ended, and the sentence on stderr names the slot and `who` has it now.
+#[track_caller]
+fn check_lost(lab: &Lab, run: Running, who: &str) {
+    let run = run.finish().expect_code(75);
+    assert!(run.stderr.contains(who) && run.stderr.contains('a'), "{}", run.account());
+    check_stopped(lab);
+}
+
+#[track_caller]
+fn check_stopped(lab: &Lab) {
+    let holder = lab.history().all("start").remove(0).pid();
+    wait::until_true("the command is ended", || lease_tests::process::arguments_of(holder).is_empty());
+    assert_eq!(lab.history().all("end"), Vec::<Event>::new(), "the command was ended in the middle of its work");
+}

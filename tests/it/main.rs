@@ -1,0 +1,21 @@
+//! What the packages promise together, with real processes, ports, signals and databases.
+
+mod crowd;
+mod doctests;
+mod killing;
+mod layers;
+mod loss;
+mod nesting;
+mod refusals;
+mod runners;
+mod signals;
+mod support;
+mod two_worktrees;
+mod vectors;
+
+#[cfg(feature = "nextest")]
+mod equivalence;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "python")]
+mod third_party;

@@ -1,0 +1,255 @@
+//! No slot to be had: the command never runs, the exit code is not zero, there is one error on stderr, and the store is
+//! as it was before.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use lease_tests::snapshot::Snapshot;
+use lease_tests::{Event, Finished, Lab, Running, binary, scratch};
+use serde_json::json;
+
+use crate::support::lab;
+
+const REFUSED: i32 = 1;
+const USAGE: i32 = 2;
+const INTERNAL: i32 = 3;
+
+#[test]
+fn a_full_pool_refuses_who_does_not_wait() {
+    let lab = lab();
+    let holder = fill_pool(&lab);
+    check_refused(&lab, &["--no-wait"], REFUSED, "slot");
+    give_back(&lab, holder);
+}
+
+#[test]
+fn a_full_pool_refuses_who_waits_in_vain() {
+    let lab = lab();
+    let holder = fill_pool(&lab);
+    check_refused(&lab, &["--wait-ms", "50"], REFUSED, "50");
+    check_refused(&lab, &["--wait", "50ms"], REFUSED, "50");
+    give_back(&lab, holder);
+}
+
+#[test]
+fn a_broken_provision_refuses_and_gives_the_slot_back() {
+    let lab = lab();
+    lab.write_pool(&json!({"slots": [{"id": "a"}], "provision": "exit 7;"}));
+    let run = refused(&lab, lab.lease_actor(&[], &["note", "ran"]), REFUSED);
+    assert!(run.stderr.contains("slot a reset failed (provision command exit 7)"), "{}", run.account());
+    lab.check_all_given_back();
+}
+
+#[test]
+fn a_failing_health_check_refuses_and_gives_the_slot_back() {
+    let lab = lab();
+    lab.write_pool(&json!({"slots": [{"id": "a"}], "health": "exit 7;"}));
+    let run = refused(&lab, lab.lease_actor(&[], &["note", "ran"]), REFUSED);
+    assert!(run.stderr.contains("slot a health check failed"), "{}", run.account());
+    lab.check_all_given_back();
+}
+
+#[test]
+fn a_bad_pool_file_is_named_with_its_field_and_value() {
+    let lab = lab();
+    lab.write_slots(&["a"]);
+    lab.run(lab.lease_actor(&[], &["note", "first"])).expect_success();
+    for (text, said) in [
+        ("not json", "pool.json"),
+        ("{}", "slots"),
+        ("{\"slots\": [{\"port\": 1}]}", "id"),
+        ("{\"slots\": [{\"id\": 1}, {\"id\": \"1\"}]}", "1"),
+        ("{\"slots\": [{\"id\": \"a\"}], \"ttlMinutes\": -5}", "-5"),
+        ("{\"slots\": [{\"id\": \"a\"}], \"name\": \"No Name\"}", "No Name"),
+        ("{\"slots\": [{\"id\": \"a\"}], \"grantEnv\": {\"PORT\": \"{port}\"}}", "port"),
+    ] {
+        fs::write(lab.pool_file(), text).expect("the laboratory is writable");
+        let run = check_refused(&lab, &[], USAGE, said);
+        assert!(run.stderr.contains("pool.json"), "{text}: {}", run.account());
+    }
+}
+
+#[test]
+fn a_pool_file_that_is_not_there_is_named() {
+    let lab = lab();
+    let run = check_refused(&lab, &[], USAGE, "pool.json");
+    assert!(run.stderr.contains(lab.pool_file().to_str().expect("a path is text")), "{}", run.account());
+    assert!(!lab.store().exists(), "nothing is created for a pool that is not there");
+}
+
+#[test]
+fn without_a_pool_all_five_places_are_named() {
+    let lab = lab();
+    let mut command = lab.bare_lease(["run", "--"]);
+    command.arg(env!("CARGO_BIN_EXE_actor")).args(["note", "ran"]);
+    let run = refused(&lab, command, USAGE);
+    for place in ["--pool", "LEASE_POOL_FILE", "package.metadata.lease", "workspace.metadata.lease", "pool.json"] {
+        assert!(run.stderr.contains(place), "{place} is not named: {}", run.account());
+    }
+}
+
+#[test]
+fn a_store_that_is_a_file_is_refused() {
+    let lab = lab();
+    lab.write_slots(&["a"]);
+    fs::write(lab.store(), "in the way").expect("the laboratory is writable");
+    let run = refused(&lab, lab.lease_actor(&[], &["note", "ran"]), INTERNAL);
+    assert!(run.stderr.contains(lab.store().to_str().expect("a path is text")), "{}", run.account());
+    assert_eq!(fs::read_to_string(lab.store()).expect("it is still there"), "in the way");
+}
+
+#[test]
+fn a_read_only_store_is_refused() {
+    let lab = lab();
+    lab.write_slots(&["a"]);
+    lab.run(lab.lease_actor(&[], &["note", "first"])).expect_success();
+    let command = powerless(&lab);
+    set_writable(&lab.store(), false);
+    let before = Snapshot::of(&lab.store());
+    let run = refused(&lab, command, INTERNAL);
+    let after = Snapshot::of(&lab.store());
+    set_writable(&lab.store(), true);
+    assert_eq!(before.differences(&after), Vec::<String>::new());
+    assert!(run.stderr.contains("ermission denied"), "{}", run.account());
+}
+
+#[cfg(feature = "namespaces")]
+#[test]
+fn a_store_on_a_full_disk_is_refused() {
+    let lab = lab();
+    lab.write_slots(&["a"]);
+    fs::create_dir(lab.store()).expect("the laboratory is writable");
+    // The store is only in this namespace, so what is to be compared is copied out of it.
+    let script = "set -e; mount -t tmpfs -o size=64k lease-full \"$LEASE_STORE\"
+        \"$LEASE\" run -- \"$LAB_ACTOR\" note first
+        cat /dev/zero > \"$LEASE_STORE/.ballast\" 2> /dev/null || true
+        cp -r \"$LEASE_STORE\" before
+        code=0; \"$LEASE\" run -- \"$LAB_ACTOR\" note ran || code=$?
+        cp -r \"$LEASE_STORE\" after
+        exit $code";
+    let run = refused(&lab, in_namespace(&lab, script), INTERNAL);
+    let differences = Snapshot::of(&lab.path("before")).differences(&Snapshot::of(&lab.path("after")));
+    assert_eq!(differences, Vec::<String>::new(), "{}", run.account());
+    assert!(run.stderr.contains("No space left"), "{}", run.account());
+}
+
+#[cfg(feature = "namespaces")]
+#[test]
+fn a_slot_is_given_back_on_a_full_disk() {
+    let lab = lab();
+    lab.write_slots(&["a"]);
+    fs::create_dir(lab.store()).expect("the laboratory is writable");
+    let script = "set -e; mount -t tmpfs -o size=64k lease-full \"$LEASE_STORE\"
+        \"$LEASE\" run -- sh -c 'cat /dev/zero > \"$LEASE_STORE/.ballast\" 2> /dev/null || true; \"$LAB_ACTOR\" note ran'
+        ls -A \"$LEASE_STORE\"";
+    let run = lab.run(in_namespace(&lab, script)).expect_success();
+    assert_eq!(lab.history().all("ran").len(), 1);
+    assert!(!run.stdout.contains("slot-a.json"), "{}", run.account());
+}
+
+/// A shell in a mount namespace of its own, where it may mount.
+#[cfg(feature = "namespaces")]
+fn in_namespace(lab: &Lab, script: &str) -> Command {
+    let probe = lab.run({
+        let mut probe = lab.command("unshare");
+        probe.args(["--user", "--map-root-user", "--mount", "true"]);
+        probe
+    });
+    assert!(probe.status.success(), "this machine does not let us make a mount namespace: {}", probe.account());
+    let mut command = lab.command("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+    command.env("LEASE", binary::cargo_lease()).env("LEASE_STORE", lab.store()).env("LEASE_POOL_FILE", lab.pool_file());
+    command
+}
+
+#[test]
+fn a_test_that_gets_no_slot_does_not_run_and_is_not_green() {
+    let lab = lab();
+    let holder = fill_pool(&lab);
+    let folder = scratch::fixture(&lab, "solo", "solo");
+    let mut command = lab.lease(["--no-wait", "test", "--test", "solo", "ends_at_once"]);
+    command.current_dir(&folder);
+    let run = lab.run(command);
+    assert!(!run.status.success() && !run.stdout.contains("test result: ok"), "{}", run.account());
+    #[cfg(feature = "nextest")]
+    {
+        let mut command = lab.lease(["--no-wait", "nextest", "run", "ends_at_once"]);
+        command.current_dir(&folder);
+        let run = lab.run(command).expect_code(100);
+        assert!(run.stderr.contains("1 test run: 0 passed, 1 failed"), "{}", run.account());
+    }
+    assert_eq!(lab.history().all("ran"), Vec::<Event>::new());
+    give_back(&lab, holder);
+}
+
+/// A pool whose only slot is held.
+fn fill_pool(lab: &Lab) -> Running {
+    lab.write_slots(&["a"]);
+    let gate = lab.path("gate").display().to_string();
+    let holder = lab.start(lab.lease_actor(&[], &["hold", &gate]));
+    lab.history().wait_for("start", |_| true);
+    holder
+}
+
+fn give_back(lab: &Lab, holder: Running) {
+    lab.open("gate");
+    holder.finish().expect_success();
+    lab.check_all_given_back();
+}
+
+/// Runs a command with these options that must be refused, and compares every byte of the store.
+#[track_caller]
+fn check_refused(lab: &Lab, options: &[&str], code: i32, said: &str) -> Finished {
+    let before = Snapshot::of(&lab.store());
+    let run = refused(lab, lab.lease_actor(options, &["note", "ran"]), code);
+    let differences = before.differences(&Snapshot::of(&lab.store()));
+    assert_eq!(differences, Vec::<String>::new(), "the store is not as before: {}", run.account());
+    assert!(run.stderr.contains(said), "{said:?} is not said: {}", run.account());
+    run
+}
+
+/// Runs a command that must be refused before it begins.
+#[track_caller]
+fn refused(lab: &Lab, command: Command, code: i32) -> Finished {
+    let run = lab.run(command).expect_code(code);
+    assert_eq!(lab.history().all("ran"), Vec::<Event>::new(), "the command ran: {}", run.account());
+    assert_eq!(run.stdout, "", "{}", run.account());
+    let n_errors = run.stderr.lines().filter(|line| line.starts_with("error")).count();
+    assert_eq!(n_errors, 1, "{}", run.account());
+    assert!(!run.stderr.contains("panicked"), "{}", run.account());
+    run
+}
+
+/// The command as somebody whom file permissions bind. The superuser is not, so then it runs as nobody, and finds
+/// everything that it needs in the laboratory.
+fn powerless(lab: &Lab) -> Command {
+    const NOBODY: u32 = 65_534;
+    let (program, actor) = (lab.path("cargo-lease"), lab.path("actor"));
+    fs::copy(binary::cargo_lease(), &program).expect("the laboratory is writable");
+    fs::copy(env!("CARGO_BIN_EXE_actor"), &actor).expect("the laboratory is writable");
+    fs::set_permissions(lab.root(), fs::Permissions::from_mode(0o755)).expect("the laboratory is ours");
+    let mut command = lab.command(program);
+    command.env("LEASE_STORE", lab.store()).env("LEASE_POOL_FILE", lab.pool_file());
+    command.args(["run", "--"]).arg(actor).args(["note", "ran"]);
+    if rustix::process::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
+}
+
+/// Lets everybody write into every folder of the store, or nobody.
+fn set_writable(folder: &Path, is_writable: bool) {
+    for entry in fs::read_dir(folder).expect("the store can be read") {
+        let path = entry.expect("the store can be read").path();
+        if path.is_dir() {
+            set_writable(&path, is_writable);
+        } else if !is_writable {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o444)).expect("the store is ours");
+        }
+    }
+    let mode = if is_writable { 0o755 } else { 0o555 };
+    fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("the store is ours");
+}

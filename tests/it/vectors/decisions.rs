@@ -1,0 +1,200 @@
+//! Where we do not do what was recorded, and why. Only cases that do not bind may stand here.
+
+/// One decision.
+pub(super) struct Decision {
+    /// The vector file, without its ending.
+    pub(super) file: &'static str,
+    /// The tag that leaves the choice.
+    pub(super) tag: &'static str,
+    /// The cases.
+    pub(super) cases: &'static [&'static str],
+    /// What we do.
+    #[expect(dead_code, reason = "for the reader")]
+    pub(super) what: &'static str,
+    /// Why.
+    #[expect(dead_code, reason = "for the reader")]
+    pub(super) why: &'static str,
+}
+
+/// All decisions, by file.
+pub(super) const DECISIONS: &[Decision] = &[
+    Decision {
+        file: "store-scenarios",
+        tag: "js",
+        cases: &["ttl refused: wrong type text", "ttl refused: wrong type true"],
+        what: "refused as a number that is none",
+        why: "a lifetime is a number by its type here; no caller can pass a text or a truth value",
+    },
+    Decision {
+        file: "store-scenarios",
+        tag: "quirk",
+        cases: &["release of a record without an owner"],
+        what: "the holder is null",
+        why: "a key that is sometimes missing is harder to read than one that is null",
+    },
+    Decision {
+        file: "store-scenarios",
+        tag: "quirk",
+        cases: &["foreign record: ttl infinite on disk (1e400)"],
+        what: "a record whose lifetime became null is dead, and since when is not told",
+        why: "null is no time span; JavaScript computes with it as with zero",
+    },
+    Decision {
+        file: "store-scenarios",
+        tag: "quirk",
+        cases: &[
+            "foreign record: key corrupt true makes it dead",
+            "foreign record: key corrupt empty text / zero / text",
+            "reconcile: a foreign record with key corrupt is reaped",
+        ],
+        what: "a key named corrupt is a key like any other",
+        why: "unknown keys are kept and ignored; a live lease must not be taken over because of one",
+    },
+    Decision {
+        file: "store-scenarios",
+        tag: "legacy-date",
+        cases: &[
+            "heartbeat date: iso lower case t and z",
+            "heartbeat date: iso blank instead of T",
+            "heartbeat date: iso february 30",
+            "heartbeat date: iso february 29 of no leap year",
+            "heartbeat date: rfc 2822",
+            "heartbeat date: rfc 2822 wrong weekday",
+            "heartbeat date: us form",
+            "heartbeat date: slashes",
+            "heartbeat date: month name",
+            "heartbeat date: small number as text",
+        ],
+        what: "only dates of ISO 8601 are dates",
+        why: "the format's dates are ISO 8601 with milliseconds and Z; what one engine guesses beyond it differs between engines",
+    },
+    Decision {
+        file: "store-scenarios",
+        tag: "quirk",
+        cases: &["heartbeat not text: number 2025", "heartbeat not text: number 0", "heartbeat not text: array with a date"],
+        what: "a heartbeat that is no text is no date",
+        why: "JavaScript makes a text of it first; the format's dates are texts",
+    },
+    Decision {
+        file: "store-scenarios",
+        tag: "quirk",
+        cases: &["reconcile: owner missing, null, number, boolean, object"],
+        what: "a record whose owner is no text is foreign, reported and not touched",
+        why: "who cannot be told to be inside the fence is outside",
+    },
+    Decision {
+        file: "owner-patterns",
+        tag: "engine-version",
+        cases: &["inline flag with colon is no syntax (node 20)"],
+        what: "accepted",
+        why: "it is ECMAScript since 2025, and newer engines accept it too",
+    },
+    Decision {
+        file: "owner-patterns",
+        tag: "utf16",
+        cases: &["class with a character outside the basic plane, twice"],
+        what: "a character outside the basic plane does not match as two halves",
+        why: "the engine's classes hold whole characters; the safe side of a fence is to let nobody in by half a character",
+    },
+    Decision {
+        file: "pool-files",
+        tag: "quirk",
+        cases: &["refused: id 1e400 is infinite"],
+        what: "refused as an id that is no finite number",
+        why: "the sentence names the field that is wrong, not the name that would be made of it",
+    },
+    Decision {
+        file: "pool-files",
+        tag: "differs",
+        cases: &["refused: cwd number is an internal error", "refused: cwd array is an internal error"],
+        what: "a usage error that names the field",
+        why: "the contract says so",
+    },
+    Decision {
+        file: "templates",
+        tag: "quirk",
+        cases: &[
+            "list method",
+            "inherited: constructor, whole",
+            "inherited: constructor, mixed",
+            "inherited: toString, whole",
+            "inherited: toString, mixed",
+            "inherited: hasOwnProperty, mixed",
+            "inherited: __proto__, mixed",
+            "inherited: deep",
+        ],
+        what: "refused as an unknown attribute",
+        why: "the contract says that a placeholder sees own attributes only",
+    },
+    Decision {
+        file: "pool-scenarios",
+        tag: "quirk",
+        cases: &["the grant goes to whoever asks for the entry", "dequeue by another owner is accepted"],
+        what: "only the owner of an entry is granted by it, and only the owner can remove it",
+        why: "the contract says that leaving the queue checks the owner; a grant belongs to who waited for it",
+    },
+    Decision {
+        file: "pool-scenarios",
+        tag: "quirk",
+        cases: &["blocking: timeout tells the place of the beginning"],
+        what: "the place at the end of the wait is told",
+        why: "it is the one that is true",
+    },
+    Decision {
+        file: "pool-scenarios",
+        tag: "quirk",
+        cases: &["an entry with an unparsable heartbeat is not live but the sweep keeps it"],
+        what: "the sweep drops it",
+        why: "it counts for nobody, and would lie in the queue for ever",
+    },
+    Decision {
+        file: "pool-scenarios",
+        tag: "quirk",
+        cases: &[
+            "queue file is array: internal error",
+            "queue file is null: internal error",
+            "queue file is entries is an object: internal error",
+            "stats file is object without durations: internal error",
+            "stats file is array: internal error",
+            "stats file is null: internal error",
+        ],
+        what: "what can be read of it counts, and the file is repaired at the next change",
+        why: "the contract says so; one bad file must not stop every run of a host",
+    },
+    Decision {
+        file: "pool-scenarios",
+        tag: "quirk",
+        cases: &["a slot record without owner in the status"],
+        what: "the holder is null",
+        why: "a key that is sometimes missing is harder to read than one that is null",
+    },
+    Decision {
+        file: "pool-scenarios",
+        tag: "differs",
+        cases: &["a release of a record without acquiredAt does not sweep"],
+        what: "every release that released something sweeps",
+        why: "the contract says so",
+    },
+    Decision {
+        file: "pool-scenarios",
+        tag: "quirk",
+        cases: &[
+            "force without a bookkeeper: refused, but the slot is already free",
+            "force without a bookkeeper at the same ms: refused all the same",
+            "force with an owner outside the fence: refused after the release",
+            "force with an owner outside the fence at the same ms: accepted",
+        ],
+        what: "refused before anything is deleted, whatever the clock says",
+        why: "the contract says that a forced release that will be refused deletes nothing",
+    },
+    Decision {
+        file: "pool-scenarios",
+        tag: "differs",
+        cases: &[
+            "commands: an empty provision in the file switches it off",
+            "commands: an empty reset in the file switches it off",
+        ],
+        what: "an empty command counts as not given",
+        why: "the contract says that empty values count as unset, wherever they stand",
+    },
+];
