@@ -214,6 +214,10 @@ impl Pool {
         if let Some(proof) = self.store.proof_of_life()? {
             proof.beat();
         }
+        if !self.is_waiting(entry, self.store.now_ms()) {
+            // Too late; the next look finds that the entry is gone.
+            return Ok(());
+        }
         let age = entry.heartbeat_ms().map_or(f64::INFINITY, |heartbeat| store::to_f64(self.store.now_ms()) - heartbeat);
         if age > self.waiter_stale_ms() / 3.0 {
             self.heartbeat_entry(&request.id, request.wanted.owner)?;
@@ -226,6 +230,7 @@ impl Pool {
     /// # Errors
     /// As [`Pool::acquire`].
     pub fn try_grant(&self, entry_id: &str, owner: &str, ttl_minutes: Option<f64>) -> PoolResult<Option<HeldSlot>> {
+        self.sweep(owner)?;
         let waiting = Queue { entries: self.waiting(self.store.now_ms())?, damaged: false };
         let Some(place) = waiting.place_of(entry_id) else { return Ok(None) };
         let entry = &waiting.entries[place];
@@ -267,7 +272,7 @@ impl Pool {
             self.end_survivors(&record);
         }
         let wanted = request.wanted;
-        let session = wanted.session.filter(|session| !session.is_empty()).unwrap_or(wanted.owner);
+        let session = wanted.session.unwrap_or(wanted.owner);
         let payload = object([
             ("requestId", Json::from(&request.id)),
             ("session", Json::from(session)),

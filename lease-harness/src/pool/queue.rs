@@ -303,7 +303,7 @@ impl Pool {
 
     pub(super) fn enqueue_as(&self, id: &str, owner: &str, session: Option<&str>, mode: Mode) -> PoolResult<Joined> {
         self.store.fence().check(owner)?;
-        let session = session.filter(|session| !session.is_empty()).unwrap_or(owner);
+        let session = session.unwrap_or(owner);
         let proof = self.store.proof_of_life()?;
         let mut locked = LockedQueue::lock(self, owner)?;
         locked.drop_stale();

@@ -257,11 +257,18 @@ impl LeaseStore {
     /// When the store cannot be used; the lease is then as it was.
     pub fn heartbeat(&self, kind: &str, owner: &str, token: &str) -> StoreResult<Refreshed> {
         check_kind(kind)?;
-        let Found::Lease(_) = self.found(kind)? else { return self.heartbeat_of_none(kind) };
+        self.fence().check(owner)?;
+        if !self.dir().is_dir() {
+            return Ok(Refreshed::NotHeld { kind: kind.to_owned() });
+        }
         let _guard = Guard::enter(self, kind)?;
         let now = self.now_ms();
-        let Found::Lease(mut record) = self.found(kind)? else { return self.heartbeat_of_none(kind) };
         let kind_text = kind.to_owned();
+        let mut record = match self.found(kind)? {
+            Found::Free => return Ok(Refreshed::NotHeld { kind: kind_text }),
+            found @ Found::Corrupt(_) => return Ok(Refreshed::Expired { kind: kind_text, found }),
+            Found::Lease(record) => record,
+        };
         if record.owner() != Some(owner) || record.token() != Some(token) {
             return Ok(Refreshed::NotOwner { kind: kind_text, holder: record.owner().map(str::to_owned) });
         }
@@ -273,19 +280,13 @@ impl LeaseStore {
         Ok(Refreshed::Refreshed { kind: kind_text, expiry: record.expiry(now), record })
     }
 
-    fn heartbeat_of_none(&self, kind: &str) -> StoreResult<Refreshed> {
-        let kind_text = kind.to_owned();
-        Ok(match self.found(kind)? {
-            Found::Corrupt(raw) => Refreshed::Expired { kind: kind_text, found: Found::Corrupt(raw) },
-            _ => Refreshed::NotHeld { kind: kind_text },
-        })
-    }
-
     /// Gives a lease back to whoever comes next. Needs no space on the disk.
     ///
     /// # Errors
     /// When the store cannot be used; the lease is then as it was.
     pub fn release(&self, kind: &str, owner: &str, token: &str) -> StoreResult<Released> {
+        check_kind(kind)?;
+        self.fence().check(owner)?;
         self.release_if(kind, |record| {
             let kind = kind.to_owned();
             let Some(record) = record else { return Some(Released::NotOwner { kind, holder: None }) };
@@ -312,7 +313,7 @@ impl LeaseStore {
     /// Removes the lease unless `refuse` has an answer; it is asked with `None` for a corrupt one.
     fn release_if(&self, kind: &str, refuse: impl FnOnce(Option<&Record>) -> Option<Released>) -> StoreResult<Released> {
         check_kind(kind)?;
-        if self.found(kind)? == Found::Free {
+        if !self.dir().is_dir() {
             return Ok(Released::NotHeld { kind: kind.to_owned() });
         }
         let _guard = Guard::enter(self, kind)?;
@@ -336,7 +337,7 @@ impl LeaseStore {
     /// When the store cannot be used; the lease is then as it was.
     pub fn reap(&self, kind: &str) -> StoreResult<Reaped> {
         check_kind(kind)?;
-        if self.found(kind)? == Found::Free {
+        if !self.dir().is_dir() {
             return Ok(Reaped::NotHeld { kind: kind.to_owned() });
         }
         let _guard = Guard::enter(self, kind)?;
@@ -376,10 +377,7 @@ impl LeaseStore {
                 Status::Held { kind: kind_text, expiry: record.expiry(now), record }
             }
             found => {
-                let expired_for_ms = match &found {
-                    Found::Lease(record) => record.expiry(now).in_ms.map(|left| -left),
-                    _ => None,
-                };
+                let expired_for_ms = if let Found::Lease(record) = &found { record.expired_for_ms(now) } else { None };
                 Status::Unknown { kind: kind_text, found, expired_for_ms }
             }
         }

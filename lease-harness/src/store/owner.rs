@@ -17,6 +17,7 @@ const MATCH_LIMIT: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct OwnerFence {
     pattern: String,
+    is_default: bool,
     /// `None` is the default, which is matched by hand: it is on every path and needs no engine.
     regex: Option<Arc<Regex>>,
     /// The last owner that was found inside; a store mostly sees one.
@@ -30,7 +31,7 @@ impl OwnerFence {
     /// A usage error when the pattern is not anchored (`^…$`, the `$` not escaped) or is no ECMAScript pattern.
     pub fn new(pattern: &str) -> StoreResult<Self> {
         if pattern.is_empty() || pattern == DEFAULT_PATTERN {
-            return Ok(Self::with(DEFAULT_PATTERN, None));
+            return Ok(Self { is_default: pattern.is_empty(), ..Self::with(DEFAULT_PATTERN, None) });
         }
         if !pattern.starts_with('^') || !pattern.ends_with('$') || pattern.ends_with("\\$") {
             let message = format!("invalid owner pattern {} — must be anchored (start with ^ and end with $)", quoted(pattern));
@@ -49,13 +50,13 @@ impl OwnerFence {
     }
 
     fn with(pattern: &str, regex: Option<Arc<Regex>>) -> Self {
-        Self { pattern: pattern.to_owned(), regex, known: Arc::default() }
+        Self { pattern: pattern.to_owned(), is_default: false, regex, known: Arc::default() }
     }
 
-    /// Whether this is the format's default pattern.
+    /// Whether no pattern was given, so that the format's default counts.
     #[must_use]
     pub fn is_default(&self) -> bool {
-        self.regex.is_none()
+        self.is_default
     }
 
     /// The pattern as messages show it, `/^…$/`.

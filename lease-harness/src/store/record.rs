@@ -113,6 +113,18 @@ impl Record {
         }
     }
 
+    /// For how long it has been expired by what it says itself; a lifetime that is no number counts as JavaScript counts it.
+    pub(super) fn expired_for_ms(&self, now_ms: i64) -> Option<f64> {
+        let minutes = match self.members.get("ttlMinutes")? {
+            Json::Number(minutes) => *minutes,
+            Json::Bool(value) => f64::from(u8::from(*value)),
+            Json::Null => 0.0,
+            _ => return None,
+        };
+        let expired_for = to_f64(now_ms) - self.heartbeat_ms()? - minutes * 60_000.0;
+        expired_for.is_finite().then_some(expired_for)
+    }
+
     /// When its time runs out by what it says itself.
     #[must_use]
     pub fn expiry(&self, now_ms: i64) -> Expiry {

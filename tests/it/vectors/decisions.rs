@@ -35,13 +35,6 @@ pub(super) const DECISIONS: &[Decision] = &[
     Decision {
         file: "store-scenarios",
         tag: "quirk",
-        cases: &["foreign record: ttl infinite on disk (1e400)"],
-        what: "a record whose lifetime became null is dead, and since when is not told",
-        why: "null is no time span; JavaScript computes with it as with zero",
-    },
-    Decision {
-        file: "store-scenarios",
-        tag: "quirk",
         cases: &[
             "foreign record: key corrupt true makes it dead",
             "foreign record: key corrupt empty text / zero / text",

@@ -72,7 +72,10 @@ pub(super) fn compare(
     let (mut actual, mut folders) = (BTreeMap::new(), BTreeSet::new());
     collect(folder, folder, &mut actual, &mut folders);
     strip_own_events(&mut actual);
-    for (name, recorded) in case.get(key).and_then(Json::as_object).into_iter().flatten() {
+    let mut recorded_files: Vec<_> = case.get(key).and_then(Json::as_object).into_iter().flatten().collect();
+    // A symbol in a name is bound by the text of another file if no result has bound it.
+    recorded_files.sort_by_key(|(name, _)| symbols.fill(name).contains('$'));
+    for (name, recorded) in recorded_files {
         let recorded = recorded.as_str().expect("a recorded file is text");
         let name = symbols.fill(name);
         match actual.remove(&name) {
