@@ -11,8 +11,9 @@ use super::child::LossWatch;
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
 use crate::json::{Json, plain_text};
-use crate::pool::{Cleaned, HeldSlot, Pool, SlotDef};
+use crate::pool::{Cleaned, HeldSlot, Pool, RUN_TOKEN, SlotDef};
 use crate::store::{self, Env, Found, Released};
+use crate::sys::process;
 
 /// A held slot. Its lease is kept alive by the process's heartbeat thread; dropping it gives it back.
 ///
@@ -79,7 +80,7 @@ impl Slot {
         let mut envs: Vec<_> = self.slot.grant_env().iter().map(plain).collect();
         let mut add = |name: &str, value: &str| envs.push((name.to_owned(), plain_text(value).into_owned()));
         add("POOL_RUN_SLOT", self.slot.id_text());
-        add("POOL_RUN_TOKEN", &self.token);
+        add(RUN_TOKEN, &self.token);
         add("POOL_RUN_OWNER", &self.owner);
         if let Some(fence) = self.fence {
             add("POOL_RUN_FENCE", &fence.to_string());
@@ -198,6 +199,17 @@ impl Slot {
             Cleaned::NotOwner | Cleaned::NotHeld | Cleaned::Held { .. } => Err(self.lost_error()),
             Cleaned::Reset | Cleaned::Reprovisioned => Ok(()),
         }
+    }
+
+    /// Ends every process that still carries this grant's token in its environment, however it was started. For when the
+    /// work was cut off and could not end what it had started; work that ended by itself may leave what it likes.
+    ///
+    /// # Errors
+    /// `Internal` when the processes of this machine cannot be looked at, or one would not end.
+    pub fn end_survivors(&self) -> Result<(), SlotError> {
+        let ended = process::kill_marked(RUN_TOKEN, &self.token);
+        let failed = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot end what the work left: {error}"));
+        ended.map(drop).map_err(failed)
     }
 
     /// Gives the slot back, and says whether it was ours to the end. A joined slot stays with its outer holder.

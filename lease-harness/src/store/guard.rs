@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -86,18 +87,16 @@ impl Drop for Guard<'_> {
 }
 
 fn make_room(store: &LeaseStore) -> StoreResult<Room> {
+    // A room that is out as a guard has left its name, so a free name says nothing about which are taken.
+    static NEXT: AtomicU64 = AtomicU64::new(0);
     let id = store.inner.ids.fresh();
     let proof = store.proof_of_life()?;
     // The name says whose it is, so that what a dead process left can be told and removed.
-    let name = format!("{ROOM}{}", proof.as_ref().map_or(id.as_str(), ProofOfLife::id));
-    let path = (0..).map(|n| store.dir().join(format!("{name}-{n}")));
-    for path in path {
-        if disk::create_new_dir(&path)? {
-            let named = fs::write(path.join(HOLDER), holder_text(&id, proof.as_ref())).is_ok();
-            return Ok(Room { path, id, named });
-        }
-    }
-    unreachable!("some number is free")
+    let owner = proof.as_ref().map_or(id.as_str(), ProofOfLife::id);
+    let path = store.dir().join(format!("{ROOM}{owner}-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+    fs::create_dir(&path).at("create", &path)?;
+    let named = fs::write(path.join(HOLDER), holder_text(&id, proof.as_ref())).is_ok();
+    Ok(Room { path, id, named })
 }
 
 fn holder_text(id: &str, proof: Option<&ProofOfLife>) -> String {
@@ -220,11 +219,15 @@ fn name_of(place: &Path) -> String {
     place.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn leave(store: &LeaseStore, place: &Path, room: Room) {
-    match disk::rename(place, &room.path) {
-        Ok(true) => {}
-        // Taken from us, or not ours to rename any more: there is nothing to give back.
-        Ok(false) | Err(_) => return,
+fn leave(store: &LeaseStore, place: &Path, mut room: Room) {
+    let taken_out = disk::rename(place, &room.path).or_else(|_| {
+        // Its private place is not to be had any more. A guard that stays would lock everybody out while we live.
+        room.path = store.dir().join(format!("{}.release-{}", name_of(place), store.inner.ids.fresh()));
+        disk::rename(place, &room.path)
+    });
+    if !matches!(taken_out, Ok(true)) {
+        // Taken from us: there is nothing to give back.
+        return;
     }
     let captured = holder_of(&room.path);
     if id_of(captured.as_ref()) == Some(room.id.as_str()) {

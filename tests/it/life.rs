@@ -1,0 +1,175 @@
+//! Proof of life: who is provably gone holds nothing, who provably lives and works is not evicted by anybody's clock.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use lease_harness::json::Json;
+use lease_harness::pool::{Mode, Pool, PoolFile, PoolOptions};
+use lease_harness::store::{
+    AcquireRequest, Acquired, Clock, LeaseStore, Reaped, Refreshed, Status, StoreErrorKind, StoreOptions,
+};
+
+const DAY_MS: i64 = 86_400_000;
+const NOW_MS: i64 = 1_790_000_000_000;
+
+fn options(dir: &Path, clock_ms: i64) -> StoreOptions {
+    StoreOptions {
+        store: Some(dir.to_owned()),
+        clock: Clock::from_fn(move || clock_ms),
+        guard_wait: Duration::from_millis(50),
+        ..StoreOptions::default()
+    }
+}
+
+fn store(dir: &Path, clock_ms: i64) -> LeaseStore {
+    LeaseStore::open(&options(dir, clock_ms)).expect("a store in a temporary folder opens")
+}
+
+fn acquire(store: &LeaseStore, kind: &str, payload: Json) -> Acquired {
+    let request = AcquireRequest { kind, owner: "acme", ttl_minutes: 30.0, payload };
+    store.acquire(&request).expect("the store is usable")
+}
+
+/// A proof of life whose process is gone, or, as long as the file is kept, lives.
+fn proof(dir: &Path, id: &str) -> File {
+    let folder = dir.join(".alive");
+    fs::create_dir_all(&folder).expect("the store is writable");
+    let file = File::create(folder.join(id)).expect("the store is writable");
+    file.lock().expect("a new file can be locked");
+    file
+}
+
+fn dead_proof(dir: &Path, id: &str) {
+    drop(proof(dir, id));
+}
+
+fn naming(id: &str) -> Json {
+    lease_harness::json::object([("alive", Json::from(id))])
+}
+
+const ID: &str = "6b2a0f0e-3b57-4c56-9df6-0e5f6a1d2c3b";
+
+#[test]
+fn a_lease_whose_holder_is_gone_is_taken_over_long_before_its_time() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = store(temp.path(), NOW_MS);
+    dead_proof(temp.path(), ID);
+    assert!(matches!(acquire(&store, "k", naming(ID)), Acquired::Acquired { .. }));
+    assert!(matches!(store.status("k").unwrap(), Status::Unknown { .. }));
+    assert!(matches!(acquire(&store, "k", Json::Null), Acquired::Acquired { previous: Some(_), .. }));
+}
+
+#[test]
+fn a_reaped_lease_tells_the_journal_why() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = store(temp.path(), NOW_MS);
+    dead_proof(temp.path(), ID);
+    acquire(&store, "k", naming(ID));
+    assert!(matches!(store.reap("k").unwrap(), Reaped::Reaped { .. }));
+    let journal = fs::read_to_string(temp.path().join("reaped.log")).unwrap();
+    assert!(journal.contains(r#""reason":"the process that held it is gone""#), "{journal}");
+}
+
+#[test]
+fn without_a_proof_the_time_decides() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = store(temp.path(), NOW_MS);
+    acquire(&store, "k", naming(ID));
+    assert!(matches!(acquire(&store, "k", Json::Null), Acquired::Held { .. }), "the proof that it names does not exist");
+    acquire(&store, "l", naming("../../etc/passwd"));
+    assert!(matches!(acquire(&store, "l", Json::Null), Acquired::Held { .. }), "what is no id is no proof");
+}
+
+#[test]
+fn a_wrong_clock_evicts_nobody_who_lives_and_works() {
+    let temp = tempfile::tempdir().unwrap();
+    let (right, wrong) = (store(temp.path(), NOW_MS), store(temp.path(), NOW_MS + 10 * DAY_MS));
+    let file = proof(temp.path(), ID);
+    acquire(&right, "k", naming(ID));
+    assert!(matches!(acquire(&wrong, "k", Json::Null), Acquired::Held { .. }));
+    assert!(matches!(wrong.reap("k").unwrap(), Reaped::Held { .. }));
+    // A holder that lives and says nothing for longer than its lease is silent, and costs its time and no more.
+    file.set_modified(SystemTime::now() - Duration::from_secs(31 * 60)).unwrap();
+    assert!(matches!(wrong.reap("k").unwrap(), Reaped::Reaped { .. }));
+}
+
+#[test]
+fn no_lease_is_revived() {
+    let temp = tempfile::tempdir().unwrap();
+    let (early, late) = (store(temp.path(), NOW_MS), store(temp.path(), NOW_MS + DAY_MS));
+    let Acquired::Acquired { record, .. } = acquire(&early, "k", Json::Null) else { panic!("the store is empty") };
+    let token = record.token().unwrap();
+    assert!(matches!(late.heartbeat("k", "acme", token).unwrap(), Refreshed::Expired { .. }));
+}
+
+#[test]
+fn a_guard_whose_holder_is_gone_is_taken_at_once() {
+    let temp = tempfile::tempdir().unwrap();
+    dead_proof(temp.path(), ID);
+    guard(temp.path(), ID);
+    assert!(matches!(acquire(&store(temp.path(), NOW_MS), "k", Json::Null), Acquired::Acquired { .. }));
+}
+
+#[test]
+fn a_guard_whose_holder_lives_is_never_taken_however_old() {
+    let temp = tempfile::tempdir().unwrap();
+    let _lives = proof(temp.path(), ID);
+    let place = guard(temp.path(), ID);
+    File::open(&place).unwrap().set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
+    let request = AcquireRequest { kind: "k", owner: "acme", ttl_minutes: 30.0, payload: Json::Null };
+    let error = store(temp.path(), NOW_MS).acquire(&request).unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Busy);
+    assert!(error.to_string().contains("process 1, which lives"), "{error}");
+    assert!(place.join("holder.json").exists());
+}
+
+fn guard(dir: &Path, alive: &str) -> std::path::PathBuf {
+    let place = dir.join(".guard-k");
+    fs::create_dir_all(&place).unwrap();
+    fs::write(place.join("holder.json"), format!(r#"{{"id":"x","pid":1,"alive":"{alive}"}}"#)).unwrap();
+    place
+}
+
+#[test]
+fn what_dead_processes_left_is_cleared_away_and_what_the_living_need_stays() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = store(temp.path(), NOW_MS);
+    acquire(&store, "k", Json::Null);
+    dead_proof(temp.path(), ID);
+    let room = temp.path().join(format!(".room-{ID}-0"));
+    fs::create_dir(&room).unwrap();
+    let (old, young) = (temp.path().join(".tmp-k-1"), temp.path().join(".tmp-k-2"));
+    File::create(&old).unwrap().set_modified(SystemTime::now() - Duration::from_secs(120)).unwrap();
+    File::create(&young).unwrap();
+    store.reconcile().unwrap();
+    assert!(!room.exists() && !old.exists() && !temp.path().join(".alive").join(ID).exists());
+    assert!(young.exists() && temp.path().join("k.json").exists());
+}
+
+#[test]
+fn a_proof_that_a_lease_still_names_is_kept() {
+    let temp = tempfile::tempdir().unwrap();
+    let fenced = StoreOptions { owner_pattern: Some("^other$".into()), ..options(temp.path(), NOW_MS) };
+    dead_proof(temp.path(), ID);
+    acquire(&store(temp.path(), NOW_MS), "k", naming(ID));
+    // Outside this fence the dead lease must not be touched, so its proof must stay as well.
+    LeaseStore::open(&fenced).unwrap().reconcile().unwrap();
+    assert!(temp.path().join(".alive").join(ID).exists());
+}
+
+#[test]
+fn a_waiter_that_lives_is_not_stale_and_one_that_is_gone_is_dropped_at_once() {
+    let temp = tempfile::tempdir().unwrap();
+    let file = PoolFile::parse(r#"{"slots":[{"id":1}]}"#, &temp.path().join("pool.json")).unwrap();
+    let pool = |clock_ms| Pool::open(file.clone(), store(&temp.path().join("store"), clock_ms), PoolOptions::default()).unwrap();
+    let (right, wrong) = (pool(NOW_MS), pool(NOW_MS + DAY_MS));
+    let joined = right.enqueue("acme", None, Mode::Blocking).unwrap();
+    assert!(wrong.sweep("acme").unwrap().dropped.is_empty());
+    // The same entry, but of a process that is gone.
+    let queue = right.dir().join("queue.json");
+    let mine = joined.entry.to_json().get("alive").and_then(Json::as_str).unwrap().to_owned();
+    dead_proof(right.store().dir(), ID);
+    fs::write(&queue, fs::read_to_string(&queue).unwrap().replace(&mine, ID)).unwrap();
+    assert_eq!(right.sweep("acme").unwrap().dropped.len(), 1);
+}

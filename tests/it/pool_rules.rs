@@ -1,0 +1,196 @@
+//! What a pool promises, through the library: turns, clean slots, one description, a queue that survives damage.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, mpsc};
+
+use lease_harness::json::Json;
+use lease_harness::pool::{Hooks, Mode, Outcome, Pool, PoolErrorKind, PoolFile, PoolOptions, SlotWanted, Wait};
+use lease_harness::store::{LeaseStore, StoreOptions};
+use lease_tests::wait;
+
+const ONE_SLOT: &str = r#"{"slots":[{"id":1,"port":3001}]}"#;
+
+fn open(dir: &Path, text: &str, options: PoolOptions) -> Pool {
+    let file = PoolFile::parse(text, &dir.join("pool.json")).expect("the pool file is right");
+    let store = StoreOptions { store: Some(dir.join("store")), ..StoreOptions::default() };
+    Pool::open(file, LeaseStore::open(&store).expect("a store in a temporary folder opens"), options).expect("no options")
+}
+
+fn plain(dir: &Path) -> Pool {
+    open(dir, ONE_SLOT, PoolOptions::default())
+}
+
+fn take(pool: &Pool) -> lease_harness::pool::HeldSlot {
+    match pool.acquire(&SlotWanted::by("acme"), &mut |_| true).expect("the pool is usable") {
+        Outcome::Granted(held) => *held,
+        refusal => panic!("no slot: {}", refusal.to_json().to_text()),
+    }
+}
+
+fn give_back(pool: &Pool, held: lease_harness::pool::HeldSlot) {
+    let grant = held.grant().clone();
+    drop(held);
+    assert!(pool.release(grant.slot(), "acme", grant.token()).expect("the pool is usable").is_ok());
+}
+
+#[test]
+fn waiters_are_served_in_the_order_they_came() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = plain(temp.path());
+    let first = take(&pool);
+    let (tell, served) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for n in 0..5 {
+            let (tell, pool) = (tell.clone(), &pool);
+            scope.spawn(move || {
+                let held = take(pool);
+                tell.send(n).unwrap();
+                give_back(pool, held);
+            });
+            wait::until_true("the waiter stands in the queue", || pool.status().unwrap().queue.len() == n + 1);
+        }
+        give_back(&pool, first);
+    });
+    assert_eq!(served.try_iter().collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    assert!(pool.status().unwrap().queue.is_empty());
+}
+
+#[test]
+fn every_grant_of_a_slot_has_a_larger_fence_number() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = plain(temp.path());
+    let mut last = 0;
+    for _ in 0..5 {
+        let held = take(&pool);
+        let fence = held.grant().fence().expect("a grant has a number");
+        assert!(last < fence);
+        last = fence;
+        give_back(&pool, held);
+    }
+}
+
+#[test]
+fn a_provision_that_outlasts_the_lifetime_keeps_its_slot() {
+    let temp = tempfile::tempdir().unwrap();
+    let (started, starts) = mpsc::channel();
+    let (go_on, gate) = mpsc::channel::<()>();
+    let (started, gate) = (Mutex::new(started), Mutex::new(gate));
+    let provision = move |_: &_| {
+        started.lock().unwrap().send(()).map_err(|error| error.to_string())?;
+        gate.lock().unwrap().recv().map_err(|error| error.to_string())
+    };
+    let hooks = Hooks { provision: Some(Arc::new(provision)), ..Hooks::default() };
+    // 0.005 minutes are 300 ms.
+    let pool = open(temp.path(), ONE_SLOT, PoolOptions { hooks, ttl_minutes: Some(0.005), ..PoolOptions::default() });
+    std::thread::scope(|scope| {
+        let granted = scope.spawn(|| take(&pool));
+        starts.recv().unwrap();
+        let acquired_at = || match pool.store().status("slot-1").unwrap() {
+            lease_harness::store::Status::Held { record, .. } => record.to_json(),
+            status => panic!("the slot is {}", status.state()),
+        };
+        let before = acquired_at();
+        let beat = |record: &Json| record.get("heartbeat").cloned();
+        // Beats go on for longer than the lifetime, and nobody else gets in.
+        let limit = SlotWanted { wait: Wait::For(std::time::Duration::from_millis(900)), ..SlotWanted::by("acme") };
+        let other = pool.acquire(&limit, &mut |_| true).unwrap();
+        assert!(matches!(other, Outcome::TimedOut { .. }), "{other:?}");
+        let after = acquired_at();
+        assert_eq!(before.get("token"), after.get("token"));
+        assert_ne!(beat(&before), beat(&after));
+        go_on.send(()).unwrap();
+        give_back(&pool, granted.join().unwrap());
+    });
+    assert!(starts.try_recv().is_err(), "nobody else provisioned the slot");
+}
+
+#[test]
+fn a_lease_taken_away_during_provision_is_no_grant() {
+    let temp = tempfile::tempdir().unwrap();
+    let thief = plain(temp.path());
+    let steal = move |slot: &lease_harness::pool::SlotDef| {
+        thief.store().force_release(slot.kind()).map(drop).map_err(|error| error.to_string())
+    };
+    let hooks = Hooks { provision: Some(Arc::new(steal)), ..Hooks::default() };
+    let pool = open(temp.path(), ONE_SLOT, PoolOptions { hooks, ..PoolOptions::default() });
+    let error = pool.acquire(&SlotWanted::by("acme"), &mut |_| true).unwrap_err();
+    assert_eq!(error.kind(), PoolErrorKind::NotReady);
+    let state = error.failure().and_then(|failure| failure.get("state")).and_then(Json::as_str);
+    assert_eq!(state, Some("lease_lost_during_reset"));
+}
+
+#[test]
+fn who_is_told_to_stop_waiting_leaves_the_queue() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = plain(temp.path());
+    let held = take(&pool);
+    let ended = pool.acquire(&SlotWanted::by("acme"), &mut |_| false).unwrap();
+    assert!(matches!(ended, Outcome::Cancelled { .. }), "{ended:?}");
+    assert!(pool.status().unwrap().queue.is_empty());
+    give_back(&pool, held);
+}
+
+#[test]
+fn two_files_that_describe_one_pool_differently_are_refused_while_it_is_in_use() {
+    let temp = tempfile::tempdir().unwrap();
+    let (ours, theirs) = (plain(temp.path()), open(temp.path(), r#"{"slots":[{"id":1,"port":4001}]}"#, PoolOptions::default()));
+    let held = take(&ours);
+    let error = theirs.acquire(&SlotWanted::by("acme"), &mut |_| true).unwrap_err();
+    assert_eq!(error.kind(), PoolErrorKind::Usage);
+    assert!(error.to_string().contains("3001") && error.to_string().contains("4001"), "{error}");
+    give_back(&ours, held);
+    give_back(&theirs, take(&theirs));
+}
+
+#[test]
+fn a_damaged_queue_keeps_the_entries_that_can_be_read() {
+    let entry = r#"{"id":"r1","owner":"acme","session":"s","mode":"blocking","enqueuedAt":"2099-01-01T00:00:00.000Z","heartbeat":"2099-01-01T00:00:00.000Z","theirs":7}"#;
+    for shape in [
+        format!(r#"{{"entries":{{"a":{entry}}}}}"#),
+        format!("[{entry}, 5]"),
+        format!(r#"{{"entries":[null, {entry}, {{"owner":"nobody"}}]}}"#),
+    ] {
+        let temp = tempfile::tempdir().unwrap();
+        let pool = plain(temp.path());
+        fs::create_dir_all(pool.dir()).unwrap();
+        fs::write(pool.dir().join("queue.json"), &shape).unwrap();
+        let joined = pool.enqueue("acme", None, Mode::Blocking).unwrap();
+        assert_eq!(joined.position, 2, "{shape}");
+        let queue = fs::read_to_string(pool.dir().join("queue.json")).unwrap();
+        assert!(queue.contains("\"theirs\": 7"), "{queue}");
+        let journal = fs::read_to_string(pool.dir().join("pool.log")).unwrap();
+        assert!(journal.contains("queue_repaired") && journal.contains("queue.json"), "{journal}");
+    }
+}
+
+#[test]
+fn a_queue_that_cannot_be_read_is_an_error_and_not_an_empty_queue() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = plain(temp.path());
+    fs::create_dir_all(pool.dir().join("queue.json")).unwrap();
+    let error = pool.acquire(&SlotWanted::by("acme"), &mut |_| true).unwrap_err();
+    assert_eq!(error.kind(), PoolErrorKind::Internal);
+    assert_eq!(pool.store().list().unwrap(), []);
+}
+
+#[test]
+fn only_the_owner_of_an_entry_leaves_the_queue_for_it_or_is_granted_by_it() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = plain(temp.path());
+    let joined = pool.enqueue("acme", None, Mode::Blocking).unwrap();
+    pool.dequeue(joined.entry.id(), "other").unwrap();
+    assert!(pool.try_grant(joined.entry.id(), "other", None).unwrap().is_none());
+    assert_eq!(pool.status().unwrap().queue.len(), 1);
+    let held = pool.try_grant(joined.entry.id(), "acme", None).unwrap().expect("it is its turn");
+    give_back(&pool, held);
+}
+
+#[test]
+fn the_store_hides_itself_from_git_and_a_release_leaves_no_record() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = plain(temp.path());
+    give_back(&pool, take(&pool));
+    assert_eq!(fs::read_to_string(pool.store().dir().join(".gitignore")).unwrap(), "*\n");
+    assert_eq!(pool.store().list().unwrap(), []);
+}
