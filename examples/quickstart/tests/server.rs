@@ -1,0 +1,82 @@
+//! Every test here takes a slot of its own, so as many run at once as the pool has slots.
+
+use std::io::{ErrorKind, Result};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lease_harness::{Slot, leased_slot};
+use quickstart::{Client, Server};
+
+/// How long the busy tests keep their port: long enough that two runs on one host meet.
+const BUSY: Duration = Duration::from_millis(100);
+
+fn start(slot: &Slot) -> Result<Server> {
+    let port: u16 = slot.get("ports.api").expect("every slot of pool.json has ports.api");
+    let dir: String = slot.get("dir").expect("every slot of pool.json has dir");
+    let test = thread::current().name().unwrap_or("?").to_owned();
+    eprintln!("server::{test}: slot {}, port {port}, folder {dir}", slot.id());
+    Server::start(port, Path::new(&dir))
+}
+
+#[test]
+#[leased_slot(pool = "pool.json")]
+fn a_new_board_is_empty(slot: Slot) -> Result<()> {
+    let server = start(&slot)?;
+    assert!(Client::connect(server.port())?.list()?.is_empty(), "the slot was not clean");
+    Ok(())
+}
+
+#[test]
+#[leased_slot(pool = "pool.json")]
+fn notes_survive_a_restart(slot: Slot) -> Result<()> {
+    let server = start(&slot)?;
+    assert_eq!(Client::connect(server.port())?.add("buy milk")?, 1);
+    drop(server);
+
+    let server = start(&slot)?;
+    assert_eq!(Client::connect(server.port())?.list()?, ["buy milk"]);
+    Ok(())
+}
+
+#[test]
+#[leased_slot(pool = "pool.json")]
+fn a_port_takes_one_server(slot: Slot) -> Result<()> {
+    let server = start(&slot)?;
+    let second = Server::start(server.port(), &std::env::temp_dir()).expect_err("the port is taken");
+    assert_eq!(second.kind(), ErrorKind::AddrInUse);
+    Ok(())
+}
+
+#[test]
+#[leased_slot(pool = "pool.json")]
+fn an_unknown_request_is_answered_with_an_error(slot: Slot) -> Result<()> {
+    let server = start(&slot)?;
+    let mut client = Client::connect(server.port())?;
+    let error = client.request("shout").expect_err("there is no such request");
+    assert_eq!(error.to_string(), "error unknown request \"shout\"");
+    assert_eq!(client.add("still here")?, 1);
+    Ok(())
+}
+
+#[test]
+#[leased_slot(pool = "pool.json")]
+fn many_writers_lose_no_note(slot: Slot) -> Result<()> {
+    let server = start(&slot)?;
+    let began = Instant::now();
+    let write = || -> Result<usize> {
+        let mut client = Client::connect(server.port())?;
+        let mut n_written = 0;
+        while n_written == 0 || began.elapsed() < BUSY {
+            client.add("a note of one of many writers")?;
+            n_written += 1;
+        }
+        Ok(n_written)
+    };
+    let n_written: usize = thread::scope(|scope| {
+        let writers: Vec<_> = (0..4).map(|_| scope.spawn(write)).collect();
+        writers.into_iter().map(|writer| writer.join().expect("a writer does not panic")).sum::<Result<usize>>()
+    })?;
+    assert_eq!(Client::connect(server.port())?.list()?.len(), n_written);
+    Ok(())
+}
