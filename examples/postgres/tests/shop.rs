@@ -1,15 +1,12 @@
 //! The shop's stock. `warehouse.rs` creates tables of the same names: in one database, one of the two would fail.
 
-use std::env;
 use std::time::{Duration, Instant};
 
 use postgres::Error;
 use postgres_example::{Stock, connect};
 
 fn create(name: &str) -> Result<Stock, Error> {
-    let client = connect();
-    eprintln!("shop::{name}: slot {:?}, database {:?}", env::var("POOL_RUN_SLOT"), env::var("PGDATABASE"));
-    Stock::create(client, name)
+    Stock::create(connect(), name)
 }
 
 #[test]
