@@ -18,9 +18,7 @@ impl Stock {
     /// The table is there already, or the connection broke.
     pub fn create(mut client: Client, name: &str) -> Result<Self, Error> {
         let table = format!("stock_{name}");
-        client.batch_execute(&format!(
-            "CREATE TABLE {table} (item text PRIMARY KEY, n integer NOT NULL)"
-        ))?;
+        client.batch_execute(&format!("CREATE TABLE {table} (item text PRIMARY KEY, n integer NOT NULL)"))?;
         Ok(Self { client, table })
     }
 
@@ -30,9 +28,7 @@ impl Stock {
     /// The connection broke.
     pub fn add(&mut self, item: &str, n: i32) -> Result<(), Error> {
         let table = &self.table;
-        let add = format!(
-            "INSERT INTO {table} VALUES ($1, $2) ON CONFLICT (item) DO UPDATE SET n = {table}.n + excluded.n"
-        );
+        let add = format!("INSERT INTO {table} VALUES ($1, $2) ON CONFLICT (item) DO UPDATE SET n = {table}.n + excluded.n");
         self.client.execute(&add, &[&item, &n]).map(drop)
     }
 
@@ -58,41 +54,26 @@ pub fn connect() -> Client {
 
     let database = variable("PGDATABASE");
     let port = variable("PGPORT");
-    let port = port
-        .parse()
-        .unwrap_or_else(|_| panic!("PGPORT is {port:?}, which is no port"));
+    let port = port.parse().unwrap_or_else(|_| panic!("PGPORT is {port:?}, which is no port"));
     let mut config = Config::new();
-    config
-        .host(&variable("PGHOST"))
-        .port(port)
-        .user(&variable("PGUSER"))
-        .dbname(&database);
-    let mut client = config
-        .connect(NoTls)
-        .unwrap_or_else(|error| panic!("database {database:?}: {error}"));
+    config.host(&variable("PGHOST")).port(port).user(&variable("PGUSER")).dbname(&database);
+    let mut client = config.connect(NoTls).unwrap_or_else(|error| panic!("database {database:?}: {error}"));
 
     let test = thread::current().name().unwrap_or("?").to_owned();
     let slot = env::var("POOL_RUN_SLOT").unwrap_or_else(|_| "none".to_owned());
     eprintln!("{test}: slot {slot}, database {database}");
 
     let n_tables = *N_TABLES_AT_START.get_or_init(|| count_tables(&mut client));
-    assert_eq!(
-        n_tables, 0,
-        "database {database:?} was not empty when this process came to it"
-    );
+    assert_eq!(n_tables, 0, "database {database:?} was not empty when this process came to it");
     client
 }
 
 fn variable(name: &str) -> String {
-    env::var(name).unwrap_or_else(|_| {
-        panic!("{name} is not set; run: scripts/with-postgres cargo lease test -p postgres-example")
-    })
+    env::var(name)
+        .unwrap_or_else(|_| panic!("{name} is not set; run: scripts/with-postgres cargo lease test -p postgres-example"))
 }
 
 fn count_tables(client: &mut Client) -> i64 {
     let count = "SELECT count(*) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')";
-    client
-        .query_one(count, &[])
-        .and_then(|row| row.try_get(0))
-        .expect("the catalogue can be read")
+    client.query_one(count, &[]).and_then(|row| row.try_get(0)).expect("the catalogue can be read")
 }

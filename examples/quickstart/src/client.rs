@@ -15,9 +15,7 @@ impl Client {
     /// # Errors
     /// Nobody listens there.
     pub fn connect(port: u16) -> io::Result<Self> {
-        Ok(Self {
-            replies: BufReader::new(TcpStream::connect((Ipv4Addr::LOCALHOST, port))?),
-        })
+        Ok(Self { replies: BufReader::new(TcpStream::connect((Ipv4Addr::LOCALHOST, port))?) })
     }
 
     /// Adds a note and tells how many there are now.
@@ -26,10 +24,7 @@ impl Client {
     /// The connection broke, or the note has more than one line.
     pub fn add(&mut self, note: &str) -> io::Result<usize> {
         if note.contains('\n') {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "a note is one line",
-            ));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a note is one line"));
         }
         self.request(&format!("add {note}"))
     }
@@ -50,9 +45,7 @@ impl Client {
     pub fn request(&mut self, request: &str) -> io::Result<usize> {
         writeln!(self.replies.get_mut(), "{request}")?;
         let reply = self.read_line()?;
-        let number = reply
-            .strip_prefix("ok ")
-            .and_then(|number| number.parse().ok());
+        let number = reply.strip_prefix("ok ").and_then(|number| number.parse().ok());
         number.ok_or_else(|| io::Error::other(reply))
     }
 

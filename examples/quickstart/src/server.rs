@@ -49,11 +49,7 @@ impl Server {
             let shared = Arc::clone(&shared);
             move || shared.accept(&listener)
         });
-        Ok(Self {
-            port,
-            shared,
-            acceptor: Some(acceptor),
-        })
+        Ok(Self { port, shared, acceptor: Some(acceptor) })
     }
 
     /// The port it listens on.
@@ -83,19 +79,11 @@ impl Shared {
                 let Ok(peer) = stream.try_clone() else {
                     continue;
                 };
-                self.connections
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(peer);
+                self.connections.lock().unwrap_or_else(PoisonError::into_inner).push(peer);
                 // A connection that breaks is the client's affair; the others go on.
                 scope.spawn(move || self.serve(stream));
             }
-            for peer in self
-                .connections
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .drain(..)
-            {
+            for peer in self.connections.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
                 let _ = peer.shutdown(Shutdown::Both);
             }
         });
@@ -104,11 +92,7 @@ impl Shared {
     fn serve(&self, stream: TcpStream) -> io::Result<()> {
         let mut replies = stream.try_clone()?;
         for line in BufReader::new(stream).lines() {
-            let reply = self
-                .board
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .answer(&line?)?;
+            let reply = self.board.lock().unwrap_or_else(PoisonError::into_inner).answer(&line?)?;
             replies.write_all(reply.as_bytes())?;
         }
         Ok(())
@@ -118,10 +102,7 @@ impl Shared {
 impl Board {
     fn open(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(&path)?;
-        let notes = fs::read_to_string(&path)?
-            .lines()
-            .map(str::to_owned)
-            .collect();
+        let notes = fs::read_to_string(&path)?.lines().map(str::to_owned).collect();
         Ok(Self { notes, file })
     }
 

@@ -17,18 +17,14 @@ const BUSY: Duration = Duration::from_millis(100);
 
 static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let port = var("PORT_API").parse().expect("PORT_API is a port");
-    let server =
-        Server::start(port, &PathBuf::from(var("SCRATCH_DIR"))).expect("the slot's port is free");
-    let notes = Client::connect(port)
-        .and_then(|mut client| client.list())
-        .expect("the server answers");
+    let server = Server::start(port, &PathBuf::from(var("SCRATCH_DIR"))).expect("the slot's port is free");
+    let notes = Client::connect(port).and_then(|mut client| client.list()).expect("the server answers");
     assert!(notes.is_empty(), "the slot was not clean: {notes:?}");
     server
 });
 
 fn var(name: &str) -> String {
-    env::var(name)
-        .unwrap_or_else(|error| panic!("{name}: {error}; it is part of grantEnv in pool.json"))
+    env::var(name).unwrap_or_else(|error| panic!("{name}: {error}; it is part of grantEnv in pool.json"))
 }
 
 fn connect() -> Result<Client> {
@@ -51,11 +47,7 @@ fn a_note_can_be_read_back() -> Result<()> {
 #[leased_slot(pool = "pool.json")]
 fn one_client_sees_the_notes_of_another() -> Result<()> {
     connect()?.add("written by one client")?;
-    assert!(
-        connect()?
-            .list()?
-            .contains(&"written by one client".to_owned())
-    );
+    assert!(connect()?.list()?.contains(&"written by one client".to_owned()));
     Ok(())
 }
 

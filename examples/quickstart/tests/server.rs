@@ -12,15 +12,10 @@ use quickstart::{Client, Server};
 const BUSY: Duration = Duration::from_millis(100);
 
 fn start(slot: &Slot) -> Result<Server> {
-    let port: u16 = slot
-        .get("ports.api")
-        .expect("every slot of pool.json has ports.api");
+    let port: u16 = slot.get("ports.api").expect("every slot of pool.json has ports.api");
     let dir: String = slot.get("dir").expect("every slot of pool.json has dir");
     let test = thread::current().name().unwrap_or("?").to_owned();
-    eprintln!(
-        "server::{test}: slot {}, port {port}, folder {dir}",
-        slot.id()
-    );
+    eprintln!("server::{test}: slot {}, port {port}, folder {dir}", slot.id());
     Server::start(port, Path::new(&dir))
 }
 
@@ -28,10 +23,7 @@ fn start(slot: &Slot) -> Result<Server> {
 #[leased_slot(pool = "pool.json")]
 fn a_new_board_is_empty(slot: Slot) -> Result<()> {
     let server = start(&slot)?;
-    assert!(
-        Client::connect(server.port())?.list()?.is_empty(),
-        "the slot was not clean"
-    );
+    assert!(Client::connect(server.port())?.list()?.is_empty(), "the slot was not clean");
     Ok(())
 }
 
@@ -51,8 +43,7 @@ fn notes_survive_a_restart(slot: Slot) -> Result<()> {
 #[leased_slot(pool = "pool.json")]
 fn a_port_takes_one_server(slot: Slot) -> Result<()> {
     let server = start(&slot)?;
-    let second =
-        Server::start(server.port(), &std::env::temp_dir()).expect_err("the port is taken");
+    let second = Server::start(server.port(), &std::env::temp_dir()).expect_err("the port is taken");
     assert_eq!(second.kind(), ErrorKind::AddrInUse);
     Ok(())
 }
@@ -62,9 +53,7 @@ fn a_port_takes_one_server(slot: Slot) -> Result<()> {
 fn an_unknown_request_is_answered_with_an_error(slot: Slot) -> Result<()> {
     let server = start(&slot)?;
     let mut client = Client::connect(server.port())?;
-    let error = client
-        .request("shout")
-        .expect_err("there is no such request");
+    let error = client.request("shout").expect_err("there is no such request");
     assert_eq!(error.to_string(), "error unknown request \"shout\"");
     assert_eq!(client.add("still here")?, 1);
     Ok(())
@@ -86,10 +75,7 @@ fn many_writers_lose_no_note(slot: Slot) -> Result<()> {
     };
     let n_written: usize = thread::scope(|scope| {
         let writers: Vec<_> = (0..4).map(|_| scope.spawn(write)).collect();
-        writers
-            .into_iter()
-            .map(|writer| writer.join().expect("a writer does not panic"))
-            .sum::<Result<usize>>()
+        writers.into_iter().map(|writer| writer.join().expect("a writer does not panic")).sum::<Result<usize>>()
     })?;
     assert_eq!(Client::connect(server.port())?.list()?.len(), n_written);
     Ok(())
