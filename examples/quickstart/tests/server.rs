@@ -1,7 +1,10 @@
 //! Every test here takes a slot of its own, so as many run at once as the pool has slots.
+//!
+//! Under `cargo lease test` there is one slot for the whole process: then the tests take turns, and each cleans up what
+//! the one before it left. Under `cargo lease nextest run` every test has its process, and so its slot.
 
 use std::io::{ErrorKind, Result};
-use std::path::Path;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,12 +14,21 @@ use quickstart::{Client, Server};
 /// How long the busy tests keep their port: long enough that two runs on one host meet.
 const BUSY: Duration = Duration::from_millis(100);
 
-fn start(slot: &Slot) -> Result<Server> {
-    let port: u16 = slot.get("ports.api").expect("every slot of pool.json has ports.api");
-    let dir: String = slot.get("dir").expect("every slot of pool.json has dir");
+/// The slot's port and folder, and a note of it for whoever watches.
+fn place(slot: &Slot) -> (u16, PathBuf) {
+    if slot.is_joined() {
+        slot.reset().expect("the slot can be cleaned");
+    }
+    let port = slot.get("ports.api").expect("every slot of pool.json has ports.api");
+    let dir: PathBuf = slot.get("dir").expect("every slot of pool.json has dir");
     let test = thread::current().name().unwrap_or("?").to_owned();
-    eprintln!("server::{test}: slot {}, port {port}, folder {dir}", slot.id());
-    Server::start(port, Path::new(&dir))
+    eprintln!("server::{test}: slot {}, port {port}, folder {}", slot.id(), dir.display());
+    (port, dir)
+}
+
+fn start(slot: &Slot) -> Result<Server> {
+    let (port, dir) = place(slot);
+    Server::start(port, &dir)
 }
 
 #[test]
@@ -30,11 +42,12 @@ fn a_new_board_is_empty(slot: Slot) -> Result<()> {
 #[test]
 #[leased_slot(pool = "pool.json")]
 fn notes_survive_a_restart(slot: Slot) -> Result<()> {
-    let server = start(&slot)?;
-    assert_eq!(Client::connect(server.port())?.add("buy milk")?, 1);
+    let (port, dir) = place(&slot);
+    let server = Server::start(port, &dir)?;
+    assert_eq!(Client::connect(port)?.add("buy milk")?, 1);
     drop(server);
 
-    let server = start(&slot)?;
+    let server = Server::start(port, &dir)?;
     assert_eq!(Client::connect(server.port())?.list()?, ["buy milk"]);
     Ok(())
 }
@@ -42,8 +55,9 @@ fn notes_survive_a_restart(slot: Slot) -> Result<()> {
 #[test]
 #[leased_slot(pool = "pool.json")]
 fn a_port_takes_one_server(slot: Slot) -> Result<()> {
-    let server = start(&slot)?;
-    let second = Server::start(server.port(), &std::env::temp_dir()).expect_err("the port is taken");
+    let (port, dir) = place(&slot);
+    let _first = Server::start(port, &dir)?;
+    let second = Server::start(port, &dir).expect_err("the port is taken");
     assert_eq!(second.kind(), ErrorKind::AddrInUse);
     Ok(())
 }
