@@ -1,0 +1,53 @@
+//! Running a command in a slot that we hold, and ending as it ended.
+
+use std::process::{Command, ExitCode};
+
+use lease_harness::harness::{Child, Ended};
+use lease_harness::{Slot, SlotErrorKind, SlotRequest};
+
+use super::cargo::{become_command, remove_own_variables};
+use crate::exit::{self, Failure};
+use crate::render::WaitReport;
+use crate::resolve::Surroundings;
+
+/// Waits for a slot, telling people where it stands.
+pub(super) fn acquire(request: SlotRequest) -> Result<Slot, Failure> {
+    let report = WaitReport::on_stderr();
+    let slot = request.on_wait(report.listener()).acquire();
+    report.finish();
+    Ok(slot?)
+}
+
+/// Runs a command in the slot, gives the slot back, and ends as the command ended.
+///
+/// In a slot that belongs to an outer `cargo lease` there is nothing to keep alive or to give back: this process becomes
+/// the command.
+///
+/// # Errors
+///
+/// The command could not be started, or the lease was lost, or the slot could not be given back after a command that
+/// succeeded.
+pub(super) fn run_in(
+    slot: Slot,
+    mut command: Command,
+    around: &Surroundings,
+) -> Result<ExitCode, Failure> {
+    remove_own_variables(&mut command, around);
+    if slot.is_joined() {
+        return Err(become_command(command, around));
+    }
+    let program = command.get_program().to_owned();
+    let ended = Child::new(command).run(&[slot.loss_watch()]);
+    let released = slot.release();
+    let ended = ended.map_err(|error| Failure::start(&program, error))?;
+    if let Ended::Lost(sentence) = &ended {
+        return Err(Failure::lost(sentence));
+    }
+    if let Err(error) = released {
+        if error.kind() == SlotErrorKind::Lost || ended == Ended::Exited(0) {
+            return Err(error.into());
+        }
+        exit::report(&error);
+    }
+    ended.exit()
+}
