@@ -154,12 +154,7 @@ pub(crate) struct LeaseOptions {
     #[arg(long, value_name = "DURATION", conflicts_with_all = ["wait_ms", "no_wait"])]
     pub(crate) wait: Option<String>,
     /// The same in milliseconds
-    #[arg(
-        long,
-        value_name = "N",
-        allow_negative_numbers = true,
-        conflicts_with = "no_wait"
-    )]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "no_wait")]
     pub(crate) wait_ms: Option<String>,
     /// Fail at once when no slot is free
     #[arg(long)]
@@ -185,11 +180,7 @@ pub(crate) struct LeaseOptions {
 #[derive(Args, Debug)]
 pub(crate) struct Wrapped {
     /// Handed on word for word
-    #[arg(
-        value_name = "ARGUMENTS",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<OsString>,
 }
 
@@ -243,9 +234,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
     if WRAPPERS.iter().any(|wrapper| name == *wrapper) {
         let theirs = words.split_off(at + 1);
         let mut cli = Cli::try_parse_from(words)?;
-        if let Command::Test(wrapped) | Command::Nextest(wrapped) | Command::Bench(wrapped) =
-            &mut cli.command
-        {
+        if let Command::Test(wrapped) | Command::Nextest(wrapped) | Command::Bench(wrapped) = &mut cli.command {
             wrapped.words = theirs;
         }
         return Ok(cli);
@@ -272,9 +261,7 @@ fn command_position(words: &[OsString]) -> Option<usize> {
         let Some(option) = word.to_str()?.strip_prefix("--") else {
             return (!word.to_str()?.starts_with('-')).then_some(at);
         };
-        let known = cli
-            .get_arguments()
-            .find(|known| known.get_long() == option.split('=').next());
+        let known = cli.get_arguments().find(|known| known.get_long() == option.split('=').next());
         let takes_next = known?.get_action().takes_values() && !option.contains('=');
         at += if takes_next { 2 } else { 1 };
     }
@@ -286,11 +273,7 @@ mod tests {
     use super::*;
 
     fn parsed(words: &[&str]) -> Result<Cli, clap::Error> {
-        parse(
-            std::iter::once("cargo-lease")
-                .chain(words.iter().copied())
-                .map(OsString::from),
-        )
+        parse(std::iter::once("cargo-lease").chain(words.iter().copied()).map(OsString::from))
     }
 
     #[track_caller]
@@ -298,20 +281,15 @@ mod tests {
         let error = parsed(words).expect_err("refused");
         assert_eq!(error.exit_code(), 2, "{error}");
         for part in parts {
-            assert!(
-                error.to_string().contains(part),
-                "{part:?} is not in: {error}"
-            );
+            assert!(error.to_string().contains(part), "{part:?} is not in: {error}");
         }
     }
 
     fn theirs(words: &[&str]) -> Vec<String> {
         match parsed(words).expect("accepted").command {
-            Command::Test(wrapped) | Command::Nextest(wrapped) | Command::Bench(wrapped) => wrapped
-                .words
-                .into_iter()
-                .map(|word| word.into_string().expect("text"))
-                .collect(),
+            Command::Test(wrapped) | Command::Nextest(wrapped) | Command::Bench(wrapped) => {
+                wrapped.words.into_iter().map(|word| word.into_string().expect("text")).collect()
+            }
             other => panic!("not a wrapper: {other:?}"),
         }
     }
@@ -324,10 +302,7 @@ mod tests {
     #[test]
     fn three_spellings_are_one() {
         for words in [&["status"][..], &["lease", "status"]] {
-            assert!(
-                matches!(parsed(words).expect("accepted").command, Command::Status(_)),
-                "{words:?}"
-            );
+            assert!(matches!(parsed(words).expect("accepted").command, Command::Status(_)), "{words:?}");
         }
         assert_eq!(theirs(&["lease", "test", "lease"]), ["lease"]);
     }
@@ -346,65 +321,37 @@ mod tests {
         ];
         for words in cases {
             for name in WRAPPERS {
-                let line: Vec<&str> = ["--pool", "ours.json", "--no-wait", name]
-                    .into_iter()
-                    .chain(words.iter().copied())
-                    .collect();
+                let line: Vec<&str> =
+                    ["--pool", "ours.json", "--no-wait", name].into_iter().chain(words.iter().copied()).collect();
                 assert_eq!(theirs(&line), words, "{line:?}");
-                assert_eq!(
-                    parsed(&line).expect("accepted").lease.pool,
-                    Some("ours.json".into())
-                );
+                assert_eq!(parsed(&line).expect("accepted").lease.pool, Some("ours.json".into()));
             }
         }
     }
 
     #[test]
     fn values_that_look_like_commands_are_values() {
-        let cli =
-            parsed(&["--session", "test", "--owner=run", "status", "--json"]).expect("accepted");
+        let cli = parsed(&["--session", "test", "--owner=run", "status", "--json"]).expect("accepted");
         assert_eq!(cli.lease.session.as_deref(), Some("test"));
         assert_eq!(cli.lease.owner.as_deref(), Some("run"));
-        assert!(matches!(
-            cli.command,
-            Command::Status(StatusArgs {
-                json: true,
-                watch: false,
-                ..
-            })
-        ));
+        assert!(matches!(cli.command, Command::Status(StatusArgs { json: true, watch: false, .. })));
     }
 
     #[test]
     fn run_takes_options_on_both_sides_up_to_its_dashes() {
-        let cli = parsed(&[
-            "--ttl", "5", "run", "--wait", "1m", "--", "prog", "--ttl", "9",
-        ])
-        .expect("accepted");
+        let cli = parsed(&["--ttl", "5", "run", "--wait", "1m", "--", "prog", "--ttl", "9"]).expect("accepted");
         assert_eq!(cli.lease.ttl.as_deref(), Some("5"));
         assert_eq!(cli.lease.wait.as_deref(), Some("1m"));
-        let Command::Run(run) = cli.command else {
-            panic!("not run")
-        };
+        let Command::Run(run) = cli.command else { panic!("not run") };
         assert_eq!(run.command, ["prog", "--ttl", "9"]);
     }
 
     #[test]
     fn runner_keeps_the_binary_apart_from_the_users_runner() {
-        let line = [
-            RUNNER,
-            "--pool=/p",
-            "--via=qemu",
-            "--via=--flag",
-            "--",
-            "/bin/t",
-            "--list",
-        ];
+        let line = [RUNNER, "--pool=/p", "--via=qemu", "--via=--flag", "--", "/bin/t", "--list"];
         let cli = parsed(&line).expect("accepted");
         assert_eq!(cli.lease.pool, Some("/p".into()));
-        let Command::Runner(runner) = cli.command else {
-            panic!("not the runner")
-        };
+        let Command::Runner(runner) = cli.command else { panic!("not the runner") };
         assert_eq!(runner.via, ["qemu", "--flag"]);
         assert_eq!(runner.binary, ["/bin/t", "--list"]);
     }
@@ -415,26 +362,11 @@ mod tests {
         refused(&["--pol", "x", "test"], &["--pol", "--pool"]);
         refused(&["status", "--jsno"], &["--jsno", "--json"]);
         refused(&["--ttl"], &["--ttl"]);
-        refused(
-            &["--ttl", "5", "--ttl", "6", "test"],
-            &["--ttl", "multiple times"],
-        );
-        refused(
-            &["--ttl", "5", "run", "--ttl", "6", "--", "x"],
-            &["--ttl", "multiple times"],
-        );
-        refused(
-            &["--wait", "5m", "--no-wait", "test"],
-            &["--wait", "--no-wait"],
-        );
-        refused(
-            &["--wait", "5m", "status", "--wait-ms", "6"],
-            &["--wait", "--wait-ms"],
-        );
-        refused(
-            &["--no-wait", "run", "--wait-ms", "6", "--", "x"],
-            &["--wait-ms", "--no-wait"],
-        );
+        refused(&["--ttl", "5", "--ttl", "6", "test"], &["--ttl", "multiple times"]);
+        refused(&["--ttl", "5", "run", "--ttl", "6", "--", "x"], &["--ttl", "multiple times"]);
+        refused(&["--wait", "5m", "--no-wait", "test"], &["--wait", "--no-wait"]);
+        refused(&["--wait", "5m", "status", "--wait-ms", "6"], &["--wait", "--wait-ms"]);
+        refused(&["--no-wait", "run", "--wait-ms", "6", "--", "x"], &["--wait-ms", "--no-wait"]);
         refused(&["--no-wait=1", "test"], &["--no-wait"]);
         refused(&["run", "prog"], &["prog"]);
         refused(&["run"], &["COMMAND"]);

@@ -34,46 +34,23 @@ pub(crate) struct Failure {
 impl Failure {
     /// Bad input; the message names where it stands and its value.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self {
-            code: USAGE,
-            message: message.into(),
-            source: None,
-        }
+        Self { code: USAGE, message: message.into(), source: None }
     }
 
     /// The lease was lost while the command ran; the sentence says which and why.
     pub(crate) fn lost(sentence: &str) -> Self {
-        Self {
-            code: LOST,
-            message: sentence.to_owned(),
-            source: None,
-        }
+        Self { code: LOST, message: sentence.to_owned(), source: None }
     }
 
     /// Something that should not happen.
-    pub(crate) fn internal(
-        message: impl Into<String>,
-        source: impl Into<Box<dyn Error + Send + Sync>>,
-    ) -> Self {
-        Self {
-            code: INTERNAL,
-            message: message.into(),
-            source: Some(source.into()),
-        }
+    pub(crate) fn internal(message: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { code: INTERNAL, message: message.into(), source: Some(source.into()) }
     }
 
     /// A program that could not be started.
     pub(crate) fn start(program: &std::ffi::OsStr, source: io::Error) -> Self {
-        let code = if source.kind() == io::ErrorKind::NotFound {
-            NOT_FOUND
-        } else {
-            CANNOT_START
-        };
-        Self {
-            code,
-            message: format!("cannot start {}", program.display()),
-            source: Some(Box::new(source)),
-        }
+        let code = if source.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { CANNOT_START };
+        Self { code, message: format!("cannot start {}", program.display()), source: Some(Box::new(source)) }
     }
 
     /// Adds what made it fail.
@@ -106,11 +83,7 @@ impl From<SlotError> for Failure {
         // The slot's error speaks for itself; only its causes are handed on.
         let message = error.to_string();
         let source = error.source().map(|cause| chain(cause).into());
-        Self {
-            code,
-            message,
-            source,
-        }
+        Self { code, message, source }
     }
 }
 
@@ -163,21 +136,14 @@ mod tests {
         let inner = Failure::usage("inner");
         let outer = Failure::internal("outer", Failure::internal("middle says inner", inner));
         assert_eq!(chain(&outer), "outer: middle says inner");
-        let other = Failure::internal(
-            "outer",
-            Failure::usage("inner").because(io::Error::other("disk")),
-        );
+        let other = Failure::internal("outer", Failure::usage("inner").because(io::Error::other("disk")));
         assert_eq!(chain(&other), "outer: inner: disk");
     }
 
     #[test]
     fn each_kind_has_its_code() {
-        let table = [
-            (SlotErrorKind::Refused, 1),
-            (SlotErrorKind::Usage, 2),
-            (SlotErrorKind::Internal, 3),
-            (SlotErrorKind::Lost, 75),
-        ];
+        let table =
+            [(SlotErrorKind::Refused, 1), (SlotErrorKind::Usage, 2), (SlotErrorKind::Internal, 3), (SlotErrorKind::Lost, 75)];
         for (kind, code) in table {
             assert_eq!(slot_error_code(kind), code, "{kind:?}");
         }

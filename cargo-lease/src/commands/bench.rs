@@ -9,12 +9,5 @@ use crate::resolve::Surroundings;
 
 /// Becomes `cargo bench`; returns only when that fails.
 pub(super) fn exec(lease: &LeaseOptions, words: &[OsString], around: &Surroundings) -> Failure {
-    exec_cargo(
-        "bench",
-        Wrapping {
-            lease,
-            words,
-            around,
-        },
-    )
+    exec_cargo("bench", Wrapping { lease, words, around })
 }

@@ -45,27 +45,16 @@ impl<'a> Wrapping<'a> {
     pub(super) fn prepare(&self, cargo: &OsStr, reader: Reader) -> Result<Prepared, Failure> {
         let settings = Settings::read(self.lease, self.around)?;
         let selection = Selection::of_words(self.words);
-        let pool_file = find_pool_file(
-            self.lease.pool.as_deref(),
-            &selection,
-            self.around,
-            Some(cargo),
-        )?;
+        let pool_file = find_pool_file(self.lease.pool.as_deref(), &selection, self.around, Some(cargo))?;
         let info = checked(&settings, &pool_file)?;
         // The runner starts in its package's folder, so that it is told where the store is.
-        let settings = Settings {
-            store: Some(info.store.clone()),
-            ..settings
-        };
+        let settings = Settings { store: Some(info.store.clone()), ..settings };
         let mut ours = vec![path_text("program", &own_program()?)?.to_owned()];
         ours.extend(settings.to_words(&pool_file)?);
         let words = self.own_words();
         let config = CargoConfig::read(&words, self.around, reader)?;
         let host = inject::host(cargo, self.around)?;
-        Ok(Prepared {
-            injected: inject::runner_words(&ours, &config, &words, &host)?,
-            info,
-        })
+        Ok(Prepared { injected: inject::runner_words(&ours, &config, &words, &host)?, info })
     }
 }
 
@@ -83,15 +72,10 @@ pub(super) fn exec_cargo(subcommand: &str, wrapping: Wrapping<'_>) -> Failure {
             false => wrapping.prepare(&cargo, Reader::Cargo)?.injected,
         };
         let mut command = Command::new(cargo);
-        command
-            .arg(subcommand)
-            .args(inject::insert(wrapping.words, injected));
+        command.arg(subcommand).args(inject::append(wrapping.words, injected));
         Ok(command)
     });
-    command.map_or_else(
-        |failure| failure,
-        |command| become_command(command, wrapping.around),
-    )
+    command.map_or_else(|failure| failure, |command| become_command(command, wrapping.around))
 }
 
 /// Checks that a slot could be asked for, and says the pool's warnings.
@@ -111,19 +95,13 @@ pub(super) fn become_command(mut command: Command, around: &Surroundings) -> Fai
 /// Takes out what `cargo run --package cargo-lease` (a `cargo lease` alias) set for this program: a wrapped command
 /// must not believe that it is this package.
 pub(super) fn remove_own_variables(command: &mut Command, around: &Surroundings) {
-    if around
-        .var_os("CARGO_PKG_NAME")
-        .is_none_or(|name| name != env!("CARGO_PKG_NAME"))
-    {
+    if around.var_os("CARGO_PKG_NAME").is_none_or(|name| name != env!("CARGO_PKG_NAME")) {
         return;
     }
     let ours = |name: &&str| {
         name.starts_with("CARGO_PKG_")
             || name.starts_with("CARGO_MANIFEST_")
-            || matches!(
-                *name,
-                "CARGO_BIN_NAME" | "CARGO_CRATE_NAME" | "CARGO_PRIMARY_PACKAGE" | "OUT_DIR"
-            )
+            || matches!(*name, "CARGO_BIN_NAME" | "CARGO_CRATE_NAME" | "CARGO_PRIMARY_PACKAGE" | "OUT_DIR")
     };
     for name in around.var_names().filter(ours) {
         command.env_remove(name);
@@ -132,18 +110,13 @@ pub(super) fn remove_own_variables(command: &mut Command, around: &Surroundings)
 
 /// The cargo that started us, else the one in `PATH`.
 pub(super) fn cargo_program(around: &Surroundings) -> Result<OsString, Failure> {
-    let started_us = around
-        .var_os("CARGO")
-        .filter(|cargo| Path::new(cargo).file_stem() == Some("cargo".as_ref()));
+    let started_us = around.var_os("CARGO").filter(|cargo| Path::new(cargo).file_stem() == Some("cargo".as_ref()));
     if let Some(cargo) = started_us {
         return Ok(cargo.clone());
     }
-    which::which("cargo")
-        .map(PathBuf::into_os_string)
-        .map_err(|error| Failure::usage("cargo not found in PATH").because(error))
+    which::which("cargo").map(PathBuf::into_os_string).map_err(|error| Failure::usage("cargo not found in PATH").because(error))
 }
 
 fn own_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe()
-        .map_err(|error| Failure::internal("cannot tell the path of this program", error))
+    std::env::current_exe().map_err(|error| Failure::internal("cannot tell the path of this program", error))
 }

@@ -27,11 +27,7 @@ pub(super) fn acquire(request: SlotRequest) -> Result<Slot, Failure> {
 ///
 /// The command could not be started, or the lease was lost, or the slot could not be given back after a command that
 /// succeeded.
-pub(super) fn run_in(
-    slot: Slot,
-    mut command: Command,
-    around: &Surroundings,
-) -> Result<ExitCode, Failure> {
+pub(super) fn run_in(slot: Slot, mut command: Command, around: &Surroundings) -> Result<ExitCode, Failure> {
     remove_own_variables(&mut command, around);
     if slot.is_joined() {
         return Err(become_command(command, around));

@@ -17,44 +17,19 @@ use crate::resolve::{Settings, Surroundings, session_text};
 const DOCTEST_BINARY: &str = "rust_out";
 
 /// Options of libtest that take the next word as their value.
-const WITH_VALUE: [&str; 7] = [
-    "--test-threads",
-    "--skip",
-    "--color",
-    "--format",
-    "--logfile",
-    "--shuffle-seed",
-    "-Z",
-];
+const WITH_VALUE: [&str; 7] = ["--test-threads", "--skip", "--color", "--format", "--logfile", "--shuffle-seed", "-Z"];
 
 /// Runs a test binary in a slot, or becomes it when it runs no test; returns only when that fails.
-pub(super) fn run(
-    lease: &LeaseOptions,
-    args: &RunnerArgs,
-    around: &Surroundings,
-) -> Result<ExitCode, Failure> {
+pub(super) fn run(lease: &LeaseOptions, args: &RunnerArgs, around: &Surroundings) -> Result<ExitCode, Failure> {
     let (binary, arguments) = args.binary.split_first().expect("clap asks for a binary");
     let line: Vec<&OsString> = args.via.iter().chain(&args.binary).collect();
-    if runs_no_test(
-        around.var_os("NEXTEST_TEST_PHASE").map(OsString::as_os_str),
-        arguments,
-    ) {
-        return Err(become_command(
-            command(Command::new(line[0]), &line, binary),
-            around,
-        ));
+    if runs_no_test(around.var_os("NEXTEST_TEST_PHASE").map(OsString::as_os_str), arguments) {
+        return Err(become_command(command(Command::new(line[0]), &line, binary), around));
     }
-    let pool_file = lease
-        .pool
-        .as_deref()
-        .ok_or_else(|| Failure::usage("the runner needs --pool"))?;
+    let pool_file = lease.pool.as_deref().ok_or_else(|| Failure::usage("the runner needs --pool"))?;
     let mut settings = Settings::read(lease, around)?;
     if settings.session.is_none() {
-        settings.session = Some(session_text(
-            around,
-            around.var("CARGO_PKG_NAME")?,
-            &test_name(binary, around)?,
-        ));
+        settings.session = Some(session_text(around, around.var("CARGO_PKG_NAME")?, &test_name(binary, around)?));
     }
     let slot = acquire(settings.request(pool_file))?;
     let command = command(slot.command(line[0]), &line, binary);
@@ -82,10 +57,7 @@ fn runs_no_test(phase: Option<&OsStr>, arguments: &[OsString]) -> bool {
     }
     let mut arguments = arguments.iter().take_while(|argument| *argument != "--");
     while let Some(argument) = arguments.next() {
-        if ["--list", "--help", "-h", "--version"]
-            .iter()
-            .any(|asks| argument == asks)
-        {
+        if ["--list", "--help", "-h", "--version"].iter().any(|asks| argument == asks) {
             return true;
         }
         if WITH_VALUE.iter().any(|option| argument == option) {
@@ -99,25 +71,14 @@ fn test_name(binary: &OsStr, around: &Surroundings) -> Result<String, Failure> {
     if let Some(name) = around.var("NEXTEST_TEST_NAME")? {
         return Ok(name.to_owned());
     }
-    let name = Path::new(binary)
-        .file_name()
-        .unwrap_or(binary)
-        .to_string_lossy();
-    Ok(if name == DOCTEST_BINARY {
-        "doctests".to_owned()
-    } else {
-        without_hash(&name).to_owned()
-    })
+    let name = Path::new(binary).file_name().unwrap_or(binary).to_string_lossy();
+    Ok(if name == DOCTEST_BINARY { "doctests".to_owned() } else { without_hash(&name).to_owned() })
 }
 
 /// A file name of cargo's without the hash that it appends.
 fn without_hash(name: &str) -> &str {
     match name.rsplit_once('-') {
-        Some((stem, hash))
-            if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
-        {
-            stem
-        }
+        Some((stem, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => stem,
         _ => name,
     }
 }
@@ -145,11 +106,7 @@ mod tests {
         ];
         for (phase, arguments, expected) in table {
             let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-            assert_eq!(
-                runs_no_test(phase.map(OsStr::new), &arguments),
-                expected,
-                "{phase:?} {arguments:?}"
-            );
+            assert_eq!(runs_no_test(phase.map(OsStr::new), &arguments), expected, "{phase:?} {arguments:?}");
         }
     }
 
@@ -174,20 +131,9 @@ mod tests {
         let line: Vec<&OsString> = line.iter().collect();
         let doctest = command(Command::new("qemu"), &line, line[1]);
         let set: Vec<_> = doctest.get_envs().collect();
-        assert_eq!(
-            set,
-            [(
-                "RUSTDOC_DOCTEST_BIN_PATH".as_ref(),
-                Some(line[1].as_os_str())
-            )]
-        );
+        assert_eq!(set, [("RUSTDOC_DOCTEST_BIN_PATH".as_ref(), Some(line[1].as_os_str()))]);
         assert_eq!(doctest.get_args().collect::<Vec<_>>(), ["/tmp/d/rust_out"]);
         let other = OsString::from("/t/it");
-        assert_eq!(
-            command(Command::new("/t/it"), &[&other], &other)
-                .get_envs()
-                .count(),
-            0
-        );
+        assert_eq!(command(Command::new("/t/it"), &[&other], &other).get_envs().count(), 0);
     }
 }

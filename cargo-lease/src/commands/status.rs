@@ -19,25 +19,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// Prints the status, once or until interrupted.
-pub(super) fn run(
-    lease: &LeaseOptions,
-    args: &StatusArgs,
-    around: &Surroundings,
-) -> Result<ExitCode, Failure> {
+pub(super) fn run(lease: &LeaseOptions, args: &StatusArgs, around: &Surroundings) -> Result<ExitCode, Failure> {
     let settings = Settings::read(lease, around)?;
     let cargo = cargo_program(around).ok();
-    let pool_file = find_pool_file(
-        lease.pool.as_deref(),
-        &Selection::default(),
-        around,
-        cargo.as_deref(),
-    )?;
+    let pool_file = find_pool_file(lease.pool.as_deref(), &Selection::default(), around, cargo.as_deref())?;
     let status = || Ok::<_, Failure>(settings.request(&pool_file).status()?);
-    let mut out = Output {
-        json: args.json,
-        terminal: io::stdout().is_terminal(),
-        shown: None,
-    };
+    let mut out = Output { json: args.json, terminal: io::stdout().is_terminal(), shown: None };
     if !args.watch {
         return out.print(&status()?).map(|_| ExitCode::SUCCESS);
     }

@@ -9,12 +9,5 @@ use crate::resolve::Surroundings;
 
 /// Becomes `cargo test`; returns only when that fails.
 pub(super) fn exec(lease: &LeaseOptions, words: &[OsString], around: &Surroundings) -> Failure {
-    exec_cargo(
-        "test",
-        Wrapping {
-            lease,
-            words,
-            around,
-        },
-    )
+    exec_cargo("test", Wrapping { lease, words, around })
 }

@@ -19,15 +19,11 @@ pub(crate) struct OwnWords<'a> {
 
 impl<'a> OwnWords<'a> {
     pub(crate) fn new(words: &'a [OsString]) -> Self {
-        Self {
-            words: &words[..dashes(words)],
-        }
+        Self { words: &words[..dashes(words)] }
     }
 
     pub(crate) fn has(&self, flags: &[&str]) -> bool {
-        self.words
-            .iter()
-            .any(|word| flags.iter().any(|flag| word == flag))
+        self.words.iter().any(|word| flags.iter().any(|flag| word == flag))
     }
 
     /// The values of an option, given as `--name V`, `--name=V`, `-n V`, `-n=V` or `-nV`.
@@ -46,21 +42,17 @@ impl<'a> OwnWords<'a> {
 
     /// The same, as far as they are UTF-8.
     pub(crate) fn texts(&self, names: &[&str]) -> Vec<String> {
-        self.values(names)
-            .into_iter()
-            .filter_map(|value| value.into_string().ok())
-            .collect()
+        self.values(names).into_iter().filter_map(|value| value.into_string().ok()).collect()
     }
 
-    /// The first word that is neither an option nor the value of one of these options.
-    pub(crate) fn first_free(&self, with_value: &[&str]) -> Option<&'a OsStr> {
-        let mut words = self.words.iter();
-        while let Some(word) = words.next() {
-            if with_value.iter().any(|name| word == name) {
-                words.next();
-            } else if !word.as_encoded_bytes().starts_with(b"-") {
-                return Some(word);
+    /// The place of the first word that is neither an option nor the value of one of these options.
+    pub(crate) fn first_free(&self, with_value: &[&str]) -> Option<usize> {
+        let mut at = 0;
+        while let Some(word) = self.words.get(at) {
+            if !word.as_encoded_bytes().starts_with(b"-") {
+                return Some(at);
             }
+            at += if with_value.iter().any(|name| word == name) { 2 } else { 1 };
         }
         None
     }
@@ -74,24 +66,14 @@ fn attached<'a>(word: &'a OsStr, name: &str) -> Option<&'a str> {
     }
 }
 
-/// Puts words at the end of what belongs to cargo or nextest, where they win over the user's own.
-pub(crate) fn insert(
-    words: &[OsString],
-    ours: impl IntoIterator<Item = OsString>,
-) -> Vec<OsString> {
+/// Puts words at the end of what belongs to cargo or nextest.
+pub(crate) fn append(words: &[OsString], ours: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let (own, rest) = words.split_at(dashes(words));
-    own.iter()
-        .cloned()
-        .chain(ours)
-        .chain(rest.iter().cloned())
-        .collect()
+    own.iter().cloned().chain(ours).chain(rest.iter().cloned()).collect()
 }
 
 fn dashes(words: &[OsString]) -> usize {
-    words
-        .iter()
-        .position(|word| word == "--")
-        .unwrap_or(words.len())
+    words.iter().position(|word| word == "--").unwrap_or(words.len())
 }
 
 #[cfg(test)]

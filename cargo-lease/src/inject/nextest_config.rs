@@ -20,10 +20,7 @@ pub(crate) struct ToolConfig {
 
 impl ToolConfig {
     pub(crate) fn new(pool: &str, width: usize) -> Self {
-        Self {
-            pool: pool.to_owned(),
-            width,
-        }
+        Self { pool: pool.to_owned(), width }
     }
 
     /// Writes the file, if it is not there yet, and says where it is.
@@ -37,12 +34,7 @@ impl ToolConfig {
             return Ok(path);
         }
         std::fs::create_dir_all(&folder)?;
-        let unfinished = folder.join(format!(
-            "{}-{}.{}.tmp",
-            self.pool,
-            self.width,
-            std::process::id()
-        ));
+        let unfinished = folder.join(format!("{}-{}.{}.tmp", self.pool, self.width, std::process::id()));
         let mut file = std::fs::File::create(&unfinished)?;
         file.write_all(self.text().as_bytes())?;
         std::fs::rename(&unfinished, &path)?;
@@ -66,15 +58,8 @@ test-group = '{group}'
 
 /// A pool's name as nextest accepts a group's: a letter, then letters, digits, `-` and `_`.
 fn group_name(pool: &str) -> String {
-    let legible = pool.replace(
-        |c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_',
-        "-",
-    );
-    let prefix = if legible.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        ""
-    } else {
-        "pool-"
-    };
+    let legible = pool.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_', "-");
+    let prefix = if legible.starts_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "pool-" };
     format!("@tool:lease:{prefix}{legible}")
 }
 
@@ -85,36 +70,18 @@ pub(crate) fn scripts_without_runner(nextest_toml: &str) -> Vec<String> {
     let Ok(config) = nextest_toml.parse::<Table>() else {
         return Vec::new();
     };
-    let scripts = config
-        .get("scripts")
-        .and_then(|scripts| scripts.get("wrapper"))
-        .and_then(Value::as_table);
+    let scripts = config.get("scripts").and_then(|scripts| scripts.get("wrapper")).and_then(Value::as_table);
     let used = run_wrappers(&config);
-    let skips = |script: &Value| {
-        script
-            .get("target-runner")
-            .is_none_or(|mode| mode.as_str() == Some("ignore"))
-    };
-    let named = scripts
-        .into_iter()
-        .flatten()
-        .filter(|(name, script)| used.contains(&name.as_str()) && skips(script));
+    let skips = |script: &Value| script.get("target-runner").is_none_or(|mode| mode.as_str() == Some("ignore"));
+    let named = scripts.into_iter().flatten().filter(|(name, script)| used.contains(&name.as_str()) && skips(script));
     named.map(|(name, _)| name.clone()).collect()
 }
 
 /// The wrapper scripts that some profile puts in front of tests.
 fn run_wrappers(config: &Table) -> Vec<&str> {
-    let profiles = config
-        .get("profile")
-        .and_then(Value::as_table)
-        .into_iter()
-        .flatten();
-    let rules = profiles
-        .filter_map(|(_, profile)| profile.get("scripts")?.as_array())
-        .flatten();
-    rules
-        .filter_map(|rule| rule.get("run-wrapper")?.as_str())
-        .collect()
+    let profiles = config.get("profile").and_then(Value::as_table).into_iter().flatten();
+    let rules = profiles.filter_map(|(_, profile)| profile.get("scripts")?.as_array()).flatten();
+    rules.filter_map(|rule| rule.get("run-wrapper")?.as_str()).collect()
 }
 
 #[cfg(test)]
@@ -127,35 +94,18 @@ mod tests {
         let config = ToolConfig::new("db", 3);
         let path = config.write(dir.path()).expect("written");
         assert_eq!(path, dir.path().join(".nextest/db-3.toml"));
-        let table: Table = std::fs::read_to_string(&path)
-            .expect("text")
-            .parse()
-            .expect("TOML");
-        assert_eq!(
-            table["test-groups"]["@tool:lease:db"]["max-threads"].as_integer(),
-            Some(3)
-        );
+        let table: Table = std::fs::read_to_string(&path).expect("text").parse().expect("TOML");
+        assert_eq!(table["test-groups"]["@tool:lease:db"]["max-threads"].as_integer(), Some(3));
         let rule = &table["profile"]["default"]["overrides"][0];
         assert_eq!(rule["filter"].as_str(), Some("all()"));
         assert_eq!(rule["test-group"].as_str(), Some("@tool:lease:db"));
         assert_eq!(config.write(dir.path()).expect("again"), path);
-        assert_eq!(
-            std::fs::read_dir(dir.path().join(".nextest"))
-                .expect("folder")
-                .count(),
-            1
-        );
+        assert_eq!(std::fs::read_dir(dir.path().join(".nextest")).expect("folder").count(), 1);
     }
 
     #[test]
     fn group_names_are_what_nextest_accepts() {
-        let table = [
-            ("pool", "pool"),
-            ("a-b_c", "a-b_c"),
-            ("db.x", "db-x"),
-            ("9db", "pool-9db"),
-            ("_", "pool-_"),
-        ];
+        let table = [("pool", "pool"), ("a-b_c", "a-b_c"), ("db.x", "db-x"), ("9db", "pool-9db"), ("_", "pool-_")];
         for (pool, group) in table {
             assert_eq!(group_name(pool), format!("@tool:lease:{group}"));
         }
@@ -190,9 +140,6 @@ mod tests {
         ";
         assert_eq!(scripts_without_runner(config), ["says-it", "silent"]);
         assert_eq!(scripts_without_runner("[broken"), Vec::<String>::new());
-        assert_eq!(
-            scripts_without_runner("[profile.ci]\nretries = 2"),
-            Vec::<String>::new()
-        );
+        assert_eq!(scripts_without_runner("[profile.ci]\nretries = 2"), Vec::<String>::new());
     }
 }

@@ -19,11 +19,7 @@ pub(crate) fn runner_words(
     for target in config.targets(words, host)? {
         let theirs = config.user_runner(&target)?.unwrap_or_default();
         let runner = runner_line(ours, &theirs);
-        let value = if config.runner_is_string(&target) {
-            toml_text(&one_string(&runner))
-        } else {
-            toml_list(&runner)
-        };
+        let value = if config.runner_is_string(&target) { toml_text(&one_string(&runner)) } else { toml_list(&runner) };
         injected.push("--config".into());
         injected.push(format!("target.{}.runner={value}", toml_key(&target)).into());
     }
@@ -31,9 +27,7 @@ pub(crate) fn runner_words(
 }
 
 fn runner_line(ours: &[String], theirs: &[String]) -> Vec<String> {
-    let (program, options) = ours
-        .split_first()
-        .expect("the runner's own program comes first");
+    let (program, options) = ours.split_first().expect("the runner's own program comes first");
     let mut line = vec![program.clone(), cli::RUNNER.to_owned()];
     line.extend_from_slice(options);
     line.extend(theirs.iter().map(|word| format!("--via={word}")));
@@ -46,16 +40,10 @@ fn runner_line(ours: &[String], theirs: &[String]) -> Vec<String> {
 /// Cargo refuses to merge a list with the string of a configuration file, so ours must be a string where theirs is.
 /// Words with white space (a path with a space in it) go through `env -S`, which has quotes and a sign for a space.
 fn one_string(words: &[String]) -> String {
-    if words
-        .iter()
-        .all(|word| !word.is_empty() && !word.contains(char::is_whitespace))
-    {
+    if words.iter().all(|word| !word.is_empty() && !word.contains(char::is_whitespace)) {
         return words.join(" ");
     }
-    let quoted: Vec<String> = words
-        .iter()
-        .map(|word| format!("\"{}\"", escaped_for_env(word)))
-        .collect();
+    let quoted: Vec<String> = words.iter().map(|word| format!("\"{}\"", escaped_for_env(word))).collect();
     format!("/usr/bin/env -S{}", quoted.join("\\_"))
 }
 
@@ -83,14 +71,10 @@ fn toml_list(words: &[String]) -> String {
 }
 
 fn toml_text(text: &str) -> String {
-    serde_json::Value::from(text)
-        .to_string()
-        .replace('\u{7f}', "\\u007f")
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
 fn toml_key(key: &str) -> String {
-    let bare = key
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    let bare = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
     if bare { key.to_owned() } else { toml_text(key) }
 }

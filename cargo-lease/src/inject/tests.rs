@@ -28,26 +28,13 @@ fn ours_go_last_but_before_the_dashes() {
         (&["--", "--", "y"], &["X", "--", "--", "y"]),
     ];
     for (before, after) in table {
-        assert_eq!(insert(&words(before), words(&["X"])), words(after));
+        assert_eq!(append(&words(before), words(&["X"])), words(after));
     }
 }
 
 #[test]
 fn values_are_read_in_every_spelling_before_the_dashes() {
-    let line = words(&[
-        "--target",
-        "a",
-        "--target=b",
-        "-pc",
-        "-p",
-        "d",
-        "-p=e",
-        "--targets",
-        "x",
-        "--",
-        "-p",
-        "f",
-    ]);
+    let line = words(&["--target", "a", "--target=b", "-pc", "-p", "d", "-p=e", "--targets", "x", "--", "-p", "f"]);
     let own = OwnWords::new(&line);
     assert_eq!(own.texts(&["--target"]), ["a", "b"]);
     assert_eq!(own.texts(&["-p", "--package"]), ["c", "d", "e"]);
@@ -57,10 +44,7 @@ fn values_are_read_in_every_spelling_before_the_dashes() {
 #[test]
 fn the_first_free_word_is_no_options_value() {
     let line = words(&["--color", "never", "-v", "--profile=ci", "run", "x"]);
-    assert_eq!(
-        OwnWords::new(&line).first_free(&["--color", "--profile"]),
-        Some("run".as_ref())
-    );
+    assert_eq!(OwnWords::new(&line).first_free(&["--color", "--profile"]), Some(4));
     assert_eq!(OwnWords::new(&words(&["--", "run"])).first_free(&[]), None);
 }
 
@@ -79,20 +63,10 @@ struct Case {
 }
 
 const CASES: &[Case] = &[
-    Case {
-        name: "nothing",
-        files: &[],
-        env: &[],
-        words: &[],
-        via: &[],
-        via_nextest: None,
-    },
+    Case { name: "nothing", files: &[], env: &[], words: &[], via: &[], via_nextest: None },
     Case {
         name: "file-array",
-        files: &[(
-            ".cargo/config.toml",
-            "[target.HOST]\nrunner = ['env', 'A=with space']",
-        )],
+        files: &[(".cargo/config.toml", "[target.HOST]\nrunner = ['env', 'A=with space']")],
         via: &["env", "A=with space"],
         ..EMPTY
     },
@@ -104,40 +78,25 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "file-relative",
-        files: &[
-            (
-                ".cargo/config.toml",
-                "target.HOST.runner = ['bin/env', 'A=1']",
-            ),
-            ("bin/env", PASS_ON),
-        ],
+        files: &[(".cargo/config.toml", "target.HOST.runner = ['bin/env', 'A=1']"), ("bin/env", PASS_ON)],
         via: &["{dir}/bin/env", "A=1"],
         ..EMPTY
     },
     Case {
         name: "file string relative in a folder with a space",
-        files: &[
-            (".cargo/config.toml", "target.HOST.runner = 'bin/env A=1'"),
-            ("bin/env", PASS_ON),
-        ],
+        files: &[(".cargo/config.toml", "target.HOST.runner = 'bin/env A=1'"), ("bin/env", PASS_ON)],
         via: &["{dir}/bin/env", "A=1"],
         ..EMPTY
     },
     Case {
         name: "cfg",
-        files: &[(
-            ".cargo/config.toml",
-            "[target.'cfg(unix)']\nrunner = 'env A=1'\n[target.'cfg(windows)']\nrunner = ['wine']",
-        )],
+        files: &[(".cargo/config.toml", "[target.'cfg(unix)']\nrunner = 'env A=1'\n[target.'cfg(windows)']\nrunner = ['wine']")],
         via: &["env", "A=1"],
         ..EMPTY
     },
     Case {
         name: "triple-beats-cfg",
-        files: &[(
-            ".cargo/config.toml",
-            "[target.'cfg(unix)']\nrunner = 'env A=cfg'\n[target.HOST]\nrunner = 'env A=triple'",
-        )],
+        files: &[(".cargo/config.toml", "[target.'cfg(unix)']\nrunner = 'env A=cfg'\n[target.HOST]\nrunner = 'env A=triple'")],
         via: &["env", "A=triple"],
         ..EMPTY
     },
@@ -151,26 +110,15 @@ const CASES: &[Case] = &[
     Case {
         name: "words-beat-env",
         env: &[("CARGO_TARGET_HOST_RUNNER", "env A=env")],
-        words: &[
-            "--config",
-            "target.HOST.runner=['env','A=first']",
-            "--config=target.HOST.runner=['env','A=last']",
-        ],
+        words: &["--config", "target.HOST.runner=['env','A=first']", "--config=target.HOST.runner=['env','A=last']"],
         via: &["env", "A=last"],
+        via_nextest: Some(&["env", "A=first"]),
         ..EMPTY
     },
-    Case {
-        name: "words-string",
-        words: &["--config", "target.HOST.runner='env A=words'"],
-        via: &["env", "A=words"],
-        ..EMPTY
-    },
+    Case { name: "words-string", words: &["--config", "target.HOST.runner='env A=words'"], via: &["env", "A=words"], ..EMPTY },
     Case {
         name: "words-file",
-        files: &[
-            ("conf/extra.toml", "target.HOST.runner = ['bin/env', 'A=1']"),
-            ("bin/env", PASS_ON),
-        ],
+        files: &[("conf/extra.toml", "target.HOST.runner = ['bin/env', 'A=1']"), ("bin/env", PASS_ON)],
         words: &["--config", "conf/extra.toml"],
         via: &["{dir}/bin/env", "A=1"],
         ..EMPTY
@@ -178,10 +126,7 @@ const CASES: &[Case] = &[
     Case {
         name: "include",
         files: &[
-            (
-                ".cargo/config.toml",
-                "include = ['a.toml', { path = 'b.toml' }, { path = 'no.toml', optional = true }]",
-            ),
+            (".cargo/config.toml", "include = ['a.toml', { path = 'b.toml' }, { path = 'no.toml', optional = true }]"),
             (".cargo/a.toml", "[target.HOST]\nrunner = 'env A=a'"),
             (".cargo/b.toml", "[target.HOST]\nrunner = 'env A=b'"),
         ],
@@ -192,14 +137,8 @@ const CASES: &[Case] = &[
     Case {
         name: "inner-file-beats-outer",
         files: &[
-            (
-                ".cargo/config.toml",
-                "[target.HOST]\nrunner = ['env', 'A=outer']",
-            ),
-            (
-                "inner/.cargo/config.toml",
-                "[target.HOST]\nrunner = ['env', 'A=inner']",
-            ),
+            (".cargo/config.toml", "[target.HOST]\nrunner = ['env', 'A=outer']"),
+            ("inner/.cargo/config.toml", "[target.HOST]\nrunner = ['env', 'A=inner']"),
         ],
         via: &["env", "A=inner"],
         ..EMPTY
@@ -213,18 +152,11 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "target-in-file",
-        files: &[(
-            ".cargo/config.toml",
-            "[build]\ntarget = ['host-tuple']\n[target.HOST]\nrunner = ['env']",
-        )],
+        files: &[(".cargo/config.toml", "[build]\ntarget = ['host-tuple']\n[target.HOST]\nrunner = ['env']")],
         via: &["env"],
         ..EMPTY
     },
-    Case {
-        name: "target-in-env",
-        env: &[("CARGO_BUILD_TARGET", "HOST")],
-        ..EMPTY
-    },
+    Case { name: "target-in-env", env: &[("CARGO_BUILD_TARGET", "HOST")], ..EMPTY },
     Case {
         name: "manifest-option-after-runner",
         files: &[("config", "not read: it lies in no .cargo folder")],
@@ -233,14 +165,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-const EMPTY: Case = Case {
-    name: "",
-    files: &[],
-    env: &[],
-    words: &[],
-    via: &[],
-    via_nextest: None,
-};
+const EMPTY: Case = Case { name: "", files: &[], env: &[], words: &[], via: &[], via_nextest: None };
 
 const PASS_ON: &str = "#!/bin/sh\nexec env \"$@\"\n";
 
@@ -261,15 +186,8 @@ struct Scratch {
 
 impl Scratch {
     fn new() -> Self {
-        let dir = tempfile::Builder::new()
-            .prefix("in ject")
-            .tempdir()
-            .expect("temporary folder");
-        write(
-            dir.path(),
-            "Cargo.toml",
-            "[package]\nname = \"scratch\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n",
-        );
+        let dir = tempfile::Builder::new().prefix("in ject").tempdir().expect("temporary folder");
+        write(dir.path(), "Cargo.toml", "[package]\nname = \"scratch\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n");
         write(dir.path(), "src/lib.rs", "#[test]\nfn passes() {}\n");
         write(dir.path(), "our runner/record", RECORDER);
         write(dir.path(), "home/empty", "");
@@ -289,56 +207,33 @@ impl Scratch {
         for (path, text) in case.files {
             write(&folder, path, &self.named(text));
         }
-        let cwd = if folder.join("inner").exists() {
-            folder.join("inner")
-        } else {
-            folder.clone()
-        };
+        let cwd = if folder.join("inner").exists() { folder.join("inner") } else { folder.clone() };
         let record = folder.join("record.txt");
         let env = self.env(case);
-        let pairs: Vec<(&str, &str)> = env
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
+        let pairs: Vec<(&str, &str)> = env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let around = Surroundings::of_test(&cwd, &pairs);
-        let typed: Vec<OsString> = case
-            .words
-            .iter()
-            .map(|word| self.named(word).into())
-            .collect();
+        let typed: Vec<OsString> = case.words.iter().map(|word| self.named(word).into()).collect();
         let own = OwnWords::new(&typed);
         let config = CargoConfig::read(&own, &around, reader).expect("configuration");
-        let ours = [
-            self.path("our runner/record")
-                .to_str()
-                .expect("text")
-                .to_owned(),
-            "--session=a \"b\" $c #d".to_owned(),
-        ];
+        let ours = [self.path("our runner/record").to_str().expect("text").to_owned(), "--session=a \"b\" $c #d".to_owned()];
         let injected = runner_words(&ours, &config, &own, &self.host).expect("words");
         let mut command = Command::new(&self.cargo);
-        command
-            .args(subcommand)
-            .arg("--manifest-path")
-            .arg(self.path("Cargo.toml"))
-            .arg("--offline");
-        command
-            .args(insert(&typed, injected))
-            .current_dir(&cwd)
-            .env("RECORD", &record);
+        command.args(subcommand);
+        match reader {
+            Reader::Cargo => command.args(append(&typed, injected)),
+            Reader::Nextest => command.args(injected).args(typed),
+        };
+        command.current_dir(&cwd).env("RECORD", &record);
         clean(&mut command, &env);
         let output = command.output().expect("cargo starts");
         assert!(output.status.success(), "{}: {}", case.name, said(&output));
-        let text = fs::read_to_string(&record)
-            .unwrap_or_else(|_| panic!("{}: not run: {}", case.name, said(&output)));
+        let text = fs::read_to_string(&record).unwrap_or_else(|_| panic!("{}: not run: {}", case.name, said(&output)));
         let mut runs: Vec<Vec<String>> = Vec::new();
         for line in text.lines() {
             if line == crate::cli::RUNNER {
                 runs.push(Vec::new());
             }
-            runs.last_mut()
-                .expect("the runner's name comes first")
-                .push(line.to_owned());
+            runs.last_mut().expect("the runner's name comes first").push(line.to_owned());
         }
         runs
     }
@@ -363,16 +258,8 @@ impl Scratch {
     /// What the runner must see before the binary.
     fn expected(&self, subcommand: &[&str], case: &Case, via: &[&str]) -> Vec<String> {
         let folder = self.path(&format!("{}/{}", subcommand.join("-"), case.name));
-        let mut line = vec![
-            crate::cli::RUNNER.to_owned(),
-            "--session=a \"b\" $c #d".to_owned(),
-        ];
-        line.extend(via.iter().map(|word| {
-            format!(
-                "--via={}",
-                word.replace("{dir}", folder.to_str().expect("text"))
-            )
-        }));
+        let mut line = vec![crate::cli::RUNNER.to_owned(), "--session=a \"b\" $c #d".to_owned()];
+        line.extend(via.iter().map(|word| format!("--via={}", word.replace("{dir}", folder.to_str().expect("text")))));
         line.push("--".to_owned());
         line
     }
@@ -391,8 +278,7 @@ fn write(dir: &Path, path: &str, text: &str) {
 fn clean(command: &mut Command, env: &BTreeMap<String, String>) {
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
-        if name.starts_with("CARGO") || name.starts_with("NEXTEST") || name.starts_with("RUSTFLAGS")
-        {
+        if name.starts_with("CARGO") || name.starts_with("NEXTEST") || name.starts_with("RUSTFLAGS") {
             command.env_remove(name);
         }
     }
@@ -400,11 +286,7 @@ fn clean(command: &mut Command, env: &BTreeMap<String, String>) {
 }
 
 fn said(output: &Output) -> String {
-    format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    )
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 #[test]
@@ -416,11 +298,7 @@ fn cargo_starts_our_runner_with_the_users_in_it() {
         assert_eq!(runs.len(), 1, "{}: {runs:?}", case.name);
         assert_eq!(runs[0][..expected.len()], expected, "{}", case.name);
         let binary = Path::new(&runs[0][expected.len()]);
-        assert!(
-            binary.starts_with(scratch.path("target")),
-            "{}: {binary:?}",
-            case.name
-        );
+        assert!(binary.starts_with(scratch.path("target")), "{}: {binary:?}", case.name);
     }
 }
 
@@ -445,16 +323,9 @@ fn two_matching_cfg_runners_are_refused_by_name() {
     let text = "[target.'cfg(unix)']\nrunner = 'a'\n[target.'cfg(not(windows))']\nrunner = 'b'\n";
     write(scratch.dir.path(), ".cargo/config.toml", text);
     let around = Surroundings::of_test(scratch.dir.path(), &[("CARGO_HOME", "home")]);
-    let config =
-        CargoConfig::read(&OwnWords::new(&[]), &around, Reader::Cargo).expect("configuration");
-    let error = config
-        .user_runner(&scratch.host)
-        .expect_err("two")
-        .to_string();
-    assert!(
-        error.contains("cfg(unix)") && error.contains("cfg(not(windows))"),
-        "{error}"
-    );
+    let config = CargoConfig::read(&OwnWords::new(&[]), &around, Reader::Cargo).expect("configuration");
+    let error = config.user_runner(&scratch.host).expect_err("two").to_string();
+    assert!(error.contains("cfg(unix)") && error.contains("cfg(not(windows))"), "{error}");
 }
 
 #[test]
@@ -462,22 +333,14 @@ fn a_broken_configuration_file_is_named() {
     let dir = tempfile::tempdir().expect("temporary folder");
     write(dir.path(), ".cargo/config.toml", "[target\n");
     let around = Surroundings::of_test(dir.path(), &[("CARGO_HOME", "home")]);
-    let error = CargoConfig::read(&OwnWords::new(&[]), &around, Reader::Cargo)
-        .expect_err("broken")
-        .to_string();
+    let error = CargoConfig::read(&OwnWords::new(&[]), &around, Reader::Cargo).expect_err("broken").to_string();
     assert!(error.contains(".cargo/config.toml"), "{error}");
 }
 
 #[test]
 fn each_target_gets_its_runner_and_custom_ones_go_by_their_stem() {
     let around = Surroundings::of_test("/nowhere/at/all", &[]);
-    let line = words(&[
-        "--target",
-        "specs/my.board.json",
-        "--target=wasm32-wasip1",
-        "--target",
-        "host-tuple",
-    ]);
+    let line = words(&["--target", "specs/my.board.json", "--target=wasm32-wasip1", "--target", "host-tuple"]);
     let own = OwnWords::new(&line);
     let config = CargoConfig::read(&own, &around, Reader::Cargo).expect("configuration");
     let targets = config.targets(&own, "x86_64-host").expect("targets");

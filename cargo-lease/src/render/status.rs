@@ -9,31 +9,14 @@ use super::time::{ago, ahead, minutes, span};
 
 /// The status for people.
 pub(crate) fn status_table(status: &PoolStatus, now: SystemTime) -> String {
-    let slots: Vec<_> = status
-        .slots
-        .iter()
-        .map(|slot| slot_row(slot, now))
-        .collect();
+    let slots: Vec<_> = status.slots.iter().map(|slot| slot_row(slot, now)).collect();
     let mut text = format!("store {}\n\n", status.store.display());
-    text.push_str(&table(
-        ["SLOT", "STATE", "HOLDER", "SESSION", "SINCE", "EXPIRES"],
-        &slots,
-    ));
+    text.push_str(&table(["SLOT", "STATE", "HOLDER", "SESSION", "SINCE", "EXPIRES"], &slots));
     if !status.queue.is_empty() {
-        let queue: Vec<_> = status
-            .queue
-            .iter()
-            .map(|entry| queue_row(entry, now))
-            .collect();
+        let queue: Vec<_> = status.queue.iter().map(|entry| queue_row(entry, now)).collect();
         text.push('\n');
-        text.push_str(&table(
-            ["PLACE", "OWNER", "SESSION", "MODE", "SINCE", "ETA"],
-            &queue,
-        ));
-        text.push_str(&format!(
-            "\na lease lasts {} on average\n",
-            span(status.moving_avg_ms as i64)
-        ));
+        text.push_str(&table(["PLACE", "OWNER", "SESSION", "MODE", "SINCE", "ETA"], &queue));
+        text.push_str(&format!("\na lease lasts {} on average\n", span(status.moving_avg_ms as i64)));
     }
     text
 }
@@ -43,36 +26,17 @@ pub(crate) fn status_news(status: &PoolStatus) -> String {
     let slots: Vec<_> = status
         .slots
         .iter()
-        .map(|slot| {
-            (
-                &slot.slot_id,
-                &slot.state,
-                &slot.holder,
-                &slot.session,
-                &slot.since,
-                slot.alive,
-            )
-        })
+        .map(|slot| (&slot.slot_id, &slot.state, &slot.holder, &slot.session, &slot.since, slot.alive))
         .collect();
-    let queue: Vec<_> = status
-        .queue
-        .iter()
-        .map(|entry| (entry.position, &entry.request_id))
-        .collect();
+    let queue: Vec<_> = status.queue.iter().map(|entry| (entry.position, &entry.request_id)).collect();
     format!("{slots:?} {queue:?}")
 }
 
 fn slot_row(slot: &SlotStatus, now: SystemTime) -> [String; 6] {
     let time = |text: &Option<String>, say: fn(&str, SystemTime) -> String| {
-        text.as_deref()
-            .map(|text| say(text, now))
-            .unwrap_or_default()
+        text.as_deref().map(|text| say(text, now)).unwrap_or_default()
     };
-    let gone = if slot.alive == Some(false) {
-        ", holder gone"
-    } else {
-        ""
-    };
+    let gone = if slot.alive == Some(false) { ", holder gone" } else { "" };
     [
         slot.slot_id.clone(),
         format!("{}{gone}", slot.state),

@@ -5,17 +5,8 @@
 /// What stands in a cell comes from other programs too, so that signs which steer a terminal are not handed on.
 pub(super) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
     let mut lines = vec![header.map(str::to_owned)];
-    lines.extend(
-        rows.iter()
-            .map(|row| row.each_ref().map(|cell| harmless(cell))),
-    );
-    let widths: [usize; N] = std::array::from_fn(|column| {
-        lines
-            .iter()
-            .map(|line| width(&line[column]))
-            .max()
-            .unwrap_or(0)
-    });
+    lines.extend(rows.iter().map(|row| row.each_ref().map(|cell| harmless(cell))));
+    let widths: [usize; N] = std::array::from_fn(|column| lines.iter().map(|line| width(&line[column])).max().unwrap_or(0));
     let mut text = String::new();
     for line in &lines {
         let mut end = 0;
@@ -47,11 +38,7 @@ mod tests {
     #[test]
     fn columns_are_aligned_and_lines_have_no_tail() {
         let row = |a: &str, b: &str, c: &str| [a.to_owned(), b.to_owned(), c.to_owned()];
-        let rows = [
-            row("1", "hëld", "x"),
-            row("22", "", ""),
-            row("", "", "\u{1b}[2Jy"),
-        ];
+        let rows = [row("1", "hëld", "x"), row("22", "", ""), row("", "", "\u{1b}[2Jy")];
         let text = table(["ID", "STATE", "WHO"], &rows);
         let expected = "ID  STATE  WHO\n1   hëld   x\n22\n           \u{fffd}[2Jy\n";
         assert_eq!(text, expected);

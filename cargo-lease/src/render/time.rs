@@ -45,9 +45,7 @@ fn two(large: i64, large_unit: &str, small: i64, small_unit: &str) -> String {
 }
 
 fn millis_of(time: SystemTime) -> i64 {
-    let since = time
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
@@ -65,20 +63,13 @@ fn millis(text: &str) -> Option<i64> {
 }
 
 fn numbers(text: &str, separator: char) -> Option<[i64; 3]> {
-    let parts: Option<Vec<i64>> = text
-        .split(separator)
-        .map(|part| part.parse().ok())
-        .collect();
+    let parts: Option<Vec<i64>> = text.split(separator).map(|part| part.parse().ok()).collect();
     parts?.try_into().ok()
 }
 
 /// Days from 1970-01-01, in the Gregorian calendar; years count from March, so that a leap day comes last.
 fn days(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month < 3 {
-        (year - 1, month + 9)
-    } else {
-        (year, month - 3)
-    };
+    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1 - 719_468
 }
@@ -122,13 +113,7 @@ mod tests {
 
     #[test]
     fn estimates_have_at_least_a_minute() {
-        let table = [
-            (0, 1),
-            (29, 1),
-            (100, 2),
-            (480, 8),
-            (u64::MAX, 307_445_734_561_825_856),
-        ];
+        let table = [(0, 1), (29, 1), (100, 2), (480, 8), (u64::MAX, 307_445_734_561_825_856)];
         for (secs, expected) in table {
             assert_eq!(minutes(Duration::from_secs(secs)), expected, "{secs}");
         }

@@ -19,9 +19,7 @@ pub(crate) struct WaitReport {
 
 impl WaitReport {
     pub(crate) fn on_stderr() -> Self {
-        let spinner = io::stderr()
-            .is_terminal()
-            .then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()));
+        let spinner = io::stderr().is_terminal().then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()));
         Self { spinner }
     }
 
@@ -63,9 +61,5 @@ fn message(waiting: &Waiting) -> String {
 }
 
 fn line(waiting: &Waiting) -> String {
-    format!(
-        "… pool saturated — queue position {}, eta ~{}m",
-        waiting.position,
-        minutes(waiting.eta)
-    )
+    format!("… pool saturated — queue position {}, eta ~{}m", waiting.position, minutes(waiting.eta))
 }

@@ -9,16 +9,8 @@ use std::time::Duration;
 /// Says what is wrong with the text, as the end of a sentence that has named it.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     const FORM: &str = "expected a duration such as 90s, 10m or 1h30m";
-    if !text.trim().is_empty()
-        && text
-            .trim()
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.')
-    {
-        return Err(format!(
-            "a number needs its unit; did you mean {0}s or {0}m?",
-            text.trim()
-        ));
+    if !text.trim().is_empty() && text.trim().bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return Err(format!("a number needs its unit; did you mean {0}s or {0}m?", text.trim()));
     }
     let mut rest = text.trim();
     let mut total = Duration::ZERO;
@@ -26,18 +18,12 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         return Err(FORM.to_owned());
     }
     while !rest.is_empty() {
-        let digits = rest
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .ok_or(FORM)?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or(FORM)?;
         let (number, after) = rest.split_at(digits);
-        let letters = after
-            .find(|c: char| !c.is_ascii_alphabetic())
-            .unwrap_or(after.len());
+        let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
         let (unit, after) = after.split_at(letters);
         let number: f64 = number.parse().map_err(|_| FORM.to_owned())?;
-        let part = Duration::try_from_secs_f64(
-            number * seconds_of(unit).ok_or_else(|| unknown_unit(unit))?,
-        );
+        let part = Duration::try_from_secs_f64(number * seconds_of(unit).ok_or_else(|| unknown_unit(unit))?);
         let sum = part.ok().and_then(|part| total.checked_add(part));
         total = sum.ok_or_else(|| "longer than any wait".to_owned())?;
         rest = after.trim_start();
@@ -80,11 +66,7 @@ mod tests {
             (" 2m ", 120_000),
         ];
         for (text, millis) in table {
-            assert_eq!(
-                parse_duration(text),
-                Ok(Duration::from_millis(millis)),
-                "{text:?}"
-            );
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)), "{text:?}");
         }
     }
 

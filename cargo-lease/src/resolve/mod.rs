@@ -26,30 +26,18 @@ pub(crate) struct Surroundings {
 impl Surroundings {
     /// Those of this process.
     pub(crate) fn of_process() -> Result<Self, Failure> {
-        let cwd = std::env::current_dir()
-            .map_err(|error| Failure::internal("cannot tell the current directory", error))?;
-        Ok(Self {
-            cwd,
-            env: std::env::vars_os().collect(),
-        })
+        let cwd = std::env::current_dir().map_err(|error| Failure::internal("cannot tell the current directory", error))?;
+        Ok(Self { cwd, env: std::env::vars_os().collect() })
     }
 
     #[cfg(test)]
     pub(crate) fn of_test(cwd: impl Into<PathBuf>, env: &[(&str, &str)]) -> Self {
-        Self {
-            cwd: cwd.into(),
-            env: env
-                .iter()
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
-        }
+        Self { cwd: cwd.into(), env: env.iter().map(|(name, value)| (name.into(), value.into())).collect() }
     }
 
     /// An environment variable; an empty one counts as unset.
     pub(crate) fn var_os(&self, name: &str) -> Option<&OsString> {
-        self.env
-            .get(name.as_ref() as &std::ffi::OsStr)
-            .filter(|value| !value.is_empty())
+        self.env.get(name.as_ref() as &std::ffi::OsStr).filter(|value| !value.is_empty())
     }
 
     /// The same as text.
@@ -58,9 +46,7 @@ impl Surroundings {
             None => Ok(None),
             Some(value) => match value.to_str() {
                 Some(text) => Ok(Some(text)),
-                None => Err(Failure::usage(format!(
-                    "{name} {value:?}: expected UTF-8 text"
-                ))),
+                None => Err(Failure::usage(format!("{name} {value:?}: expected UTF-8 text"))),
             },
         }
     }
@@ -80,10 +66,7 @@ impl Surroundings {
         match std::fs::read_to_string(path) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Failure::internal(
-                format!("cannot read {}", path.display()),
-                error,
-            )),
+            Err(error) => Err(Failure::internal(format!("cannot read {}", path.display()), error)),
         }
     }
 }

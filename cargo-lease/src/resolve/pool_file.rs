@@ -43,20 +43,13 @@ pub(crate) fn find_pool_file(
     }
     match Project::read(selection, around, cargo)? {
         Some(project) => project.pool_file(selection),
-        None => Err(nowhere(
-            "",
-            &format!("no Cargo.toml above {}", around.cwd.display()),
-        )),
+        None => Err(nowhere("", &format!("no Cargo.toml above {}", around.cwd.display()))),
     }
 }
 
 /// The error of a search that found nothing.
 fn nowhere(package: &str, workspace: &str) -> Failure {
-    let package = if package.is_empty() {
-        workspace
-    } else {
-        package
-    };
+    let package = if package.is_empty() { workspace } else { package };
     Failure::usage(format!(
         "no pool file; name one in any of these places:
   --pool FILE                      not given
@@ -95,21 +88,11 @@ struct Project {
 
 impl Project {
     /// Asks cargo; `None` outside any project.
-    fn read(
-        selection: &Selection,
-        around: &Surroundings,
-        cargo: Option<&OsStr>,
-    ) -> Result<Option<Self>, Failure> {
-        let start = selection
-            .start
-            .as_deref()
-            .map_or_else(|| around.cwd.clone(), |dir| around.absolute(dir));
+    fn read(selection: &Selection, around: &Surroundings, cargo: Option<&OsStr>) -> Result<Option<Self>, Failure> {
+        let start = selection.start.as_deref().map_or_else(|| around.cwd.clone(), |dir| around.absolute(dir));
         let nearest = match &selection.manifest {
             Some(manifest) => Some(around.absolute(manifest)),
-            None => start
-                .ancestors()
-                .map(|dir| dir.join("Cargo.toml"))
-                .find(|manifest| manifest.is_file()),
+            None => start.ancestors().map(|dir| dir.join("Cargo.toml")).find(|manifest| manifest.is_file()),
         };
         let Some(nearest) = nearest else {
             return Ok(None);
@@ -144,26 +127,13 @@ impl Project {
     fn selected(&self, selection: &Selection) -> Vec<&Package> {
         let packages = self.metadata.packages.iter();
         if selection.packages.is_empty() {
-            return packages
-                .filter(|package| same_file(&package.manifest_path, &self.nearest))
-                .collect();
+            return packages.filter(|package| same_file(&package.manifest_path, &self.nearest)).collect();
         }
-        packages
-            .filter(|package| {
-                selection
-                    .packages
-                    .iter()
-                    .any(|spec| package.is_meant_by(spec))
-            })
-            .collect()
+        packages.filter(|package| selection.packages.iter().any(|spec| package.is_meant_by(spec))).collect()
     }
 
     fn pool_of(&self, package: &Package) -> Result<Option<PathBuf>, Failure> {
-        match pool_key(
-            &package.metadata,
-            "package.metadata.lease",
-            &package.manifest_path,
-        )? {
+        match pool_key(&package.metadata, "package.metadata.lease", &package.manifest_path)? {
             Some(pool) => Ok(Some(pool)),
             None => self.pool_of_workspace(),
         }
@@ -171,11 +141,7 @@ impl Project {
 
     fn pool_of_workspace(&self) -> Result<Option<PathBuf>, Failure> {
         let manifest = self.metadata.workspace_root.join("Cargo.toml");
-        if let Some(pool) = pool_key(
-            &self.metadata.metadata,
-            "workspace.metadata.lease",
-            &manifest,
-        )? {
+        if let Some(pool) = pool_key(&self.metadata.metadata, "workspace.metadata.lease", &manifest)? {
             return Ok(Some(pool));
         }
         let beside = self.metadata.workspace_root.join("pool.json");
@@ -183,10 +149,7 @@ impl Project {
     }
 
     fn nowhere(&self, package: &str) -> Failure {
-        nowhere(
-            package,
-            &format!("not in {}", self.metadata.workspace_root.display()),
-        )
+        nowhere(package, &format!("not in {}", self.metadata.workspace_root.display()))
     }
 }
 
@@ -196,9 +159,7 @@ impl Package {
         let (name, version) = spec.split_once('@').unwrap_or((spec, ""));
         self.id == spec
             || (matches_pattern(name, &self.name) && self.version.starts_with(version))
-            || spec
-                .rsplit_once(['#', '/'])
-                .is_some_and(|(_, tail)| tail != spec && self.is_meant_by(tail))
+            || spec.rsplit_once(['#', '/']).is_some_and(|(_, tail)| tail != spec && self.is_meant_by(tail))
     }
 }
 
@@ -208,14 +169,9 @@ fn matches_pattern(pattern: &str, name: &str) -> bool {
     match (pattern_chars.next(), name_chars.next()) {
         (None, None) => true,
         (Some('*'), None) => matches_pattern(pattern_chars.as_str(), name),
-        (Some('*'), Some(_)) => {
-            matches_pattern(pattern_chars.as_str(), name)
-                || matches_pattern(pattern, name_chars.as_str())
-        }
+        (Some('*'), Some(_)) => matches_pattern(pattern_chars.as_str(), name) || matches_pattern(pattern, name_chars.as_str()),
         (Some('?'), Some(_)) => matches_pattern(pattern_chars.as_str(), name_chars.as_str()),
-        (Some(wanted), Some(found)) if wanted == found => {
-            matches_pattern(pattern_chars.as_str(), name_chars.as_str())
-        }
+        (Some(wanted), Some(found)) if wanted == found => matches_pattern(pattern_chars.as_str(), name_chars.as_str()),
         _ => false,
     }
 }
@@ -223,10 +179,7 @@ fn matches_pattern(pattern: &str, name: &str) -> bool {
 /// `pool` of a manifest's metadata table, relative to that manifest.
 fn pool_key(metadata: &Value, table: &str, manifest: &Path) -> Result<Option<PathBuf>, Failure> {
     let wrong = |key: &str, expected: &str, found: &Value| {
-        Failure::usage(format!(
-            "{}: {key}: expected {expected}, found {found}",
-            manifest.display()
-        ))
+        Failure::usage(format!("{}: {key}: expected {expected}, found {found}", manifest.display()))
     };
     let Some(lease) = metadata.get("lease") else {
         return Ok(None);
@@ -247,35 +200,19 @@ fn pool_key(metadata: &Value, table: &str, manifest: &Path) -> Result<Option<Pat
 
 fn cargo_metadata(cargo: &OsStr, manifest: &Path, start: &Path) -> Result<Metadata, Failure> {
     let mut command = Command::new(cargo);
-    command.args([
-        "metadata",
-        "--no-deps",
-        "--offline",
-        "--format-version",
-        "1",
-        "--manifest-path",
-    ]);
-    command
-        .arg(manifest)
-        .current_dir(start)
-        .stdin(Stdio::null());
-    let output = command
-        .output()
-        .map_err(|error| Failure::start(cargo, error))?;
+    command.args(["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path"]);
+    command.arg(manifest).current_dir(start).stdin(Stdio::null());
+    let output = command.output().map_err(|error| Failure::start(cargo, error))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.trim().trim_start_matches("error: ").to_owned();
-        return Err(
-            Failure::usage("cannot read the workspace to find its pool file").because(said),
-        );
+        return Err(Failure::usage("cannot read the workspace to find its pool file").because(said));
     }
-    serde_json::from_slice(&output.stdout)
-        .map_err(|error| Failure::internal("cannot read what cargo metadata printed", error))
+    serde_json::from_slice(&output.stdout).map_err(|error| Failure::internal("cannot read what cargo metadata printed", error))
 }
 
 fn same_file(left: &Path, right: &Path) -> bool {
-    left == right
-        || matches!((left.canonicalize(), right.canonicalize()), (Ok(left), Ok(right)) if left == right)
+    left == right || matches!((left.canonicalize(), right.canonicalize()), (Ok(left), Ok(right)) if left == right)
 }
 
 fn shown(pool: Option<&Path>) -> String {
@@ -289,10 +226,7 @@ impl Selection {
         Self {
             packages: words.texts(&["--package", "-p"]),
             manifest: words.values(&["--manifest-path"]).pop().map(PathBuf::from),
-            start: words
-                .values(&["--workspace-remap"])
-                .pop()
-                .map(PathBuf::from),
+            start: words.values(&["--workspace-remap"]).pop().map(PathBuf::from),
         }
     }
 }
@@ -311,17 +245,9 @@ mod tests {
             fs::create_dir_all(path.parent().expect("inside")).expect("folder");
             fs::write(path, text).expect("file");
         };
-        let package = |name: &str, tables: &str| {
-            format!(
-                "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{tables}"
-            )
-        };
-        write(
-            "Cargo.toml",
-            &format!(
-                "[workspace]\nmembers = [\"api\", \"db-core\"]\nresolver = \"3\"\n{root_tables}"
-            ),
-        );
+        let package =
+            |name: &str, tables: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{tables}");
+        write("Cargo.toml", &format!("[workspace]\nmembers = [\"api\", \"db-core\"]\nresolver = \"3\"\n{root_tables}"));
         write("api/Cargo.toml", &package("api", api_tables));
         write("api/src/lib.rs", "");
         write("api/src/deep/er/x.txt", "");
@@ -348,38 +274,18 @@ mod tests {
         let env = [("LEASE_POOL_FILE", "env.json")];
 
         let around = Surroundings::of_test(&api, &env);
-        let typed = find_pool_file(
-            Some("t.json".as_ref()),
-            &Selection::default(),
-            &around,
-            None,
-        );
+        let typed = find_pool_file(Some("t.json".as_ref()), &Selection::default(), &around, None);
         assert_eq!(typed.expect("found"), api.join("t.json"));
         let empty = find_pool_file(Some("".as_ref()), &Selection::default(), &around, None);
         assert_eq!(empty.expect("found"), api.join("env.json"));
-        assert_eq!(
-            find(&api, &[], &[("LEASE_POOL_FILE", "")]).expect("found"),
-            api.join("own/api.json")
-        );
-        assert_eq!(
-            find(&api.join("src/deep/er"), &[], &[]).expect("found"),
-            api.join("own/api.json")
-        );
-        assert_eq!(
-            find(&root.join("db-core"), &[], &[]).expect("found"),
-            root.join("shared.json")
-        );
-        assert_eq!(
-            find(&root, &[], &[]).expect("found"),
-            root.join("shared.json")
-        );
+        assert_eq!(find(&api, &[], &[("LEASE_POOL_FILE", "")]).expect("found"), api.join("own/api.json"));
+        assert_eq!(find(&api.join("src/deep/er"), &[], &[]).expect("found"), api.join("own/api.json"));
+        assert_eq!(find(&root.join("db-core"), &[], &[]).expect("found"), root.join("shared.json"));
+        assert_eq!(find(&root, &[], &[]).expect("found"), root.join("shared.json"));
         let plain = workspace("", "");
         let root = plain.path().canonicalize().expect("path");
         fs::write(root.join("pool.json"), "{}").expect("file");
-        assert_eq!(
-            find(&root.join("api"), &[], &[]).expect("found"),
-            root.join("pool.json")
-        );
+        assert_eq!(find(&root.join("api"), &[], &[]).expect("found"), root.join("pool.json"));
     }
 
     #[test]
@@ -403,9 +309,7 @@ mod tests {
         }
         let url = format!("path+file://{}/api#0.1.0", root.display());
         assert_eq!(find(&root, &["-p", &url], &[]).expect("found"), own);
-        let error = find(&root, &["-p", "api", "-p", "db-core"], &[])
-            .expect_err("two pools")
-            .to_string();
+        let error = find(&root, &["-p", "api", "-p", "db-core"], &[]).expect_err("two pools").to_string();
         for part in ["api", "db-core", "own/api.json", "shared.json", "--pool"] {
             assert!(error.contains(part), "{part:?} is not in: {error}");
         }
@@ -428,13 +332,8 @@ mod tests {
         let outside = tempfile::tempdir().expect("temporary folder");
         for at in [&dir.path().join("api"), dir.path(), outside.path()] {
             let error = find(at, &[], &[]).expect_err("none").to_string();
-            let places = [
-                "--pool",
-                "LEASE_POOL_FILE",
-                "[package.metadata.lease] pool",
-                "[workspace.metadata.lease] pool",
-                "pool.json",
-            ];
+            let places =
+                ["--pool", "LEASE_POOL_FILE", "[package.metadata.lease] pool", "[workspace.metadata.lease] pool", "pool.json"];
             for place in places {
                 assert!(error.contains(place), "{place:?} is not in: {error}");
             }
@@ -444,24 +343,13 @@ mod tests {
     #[test]
     fn wrong_types_name_file_key_and_value() {
         let table = [
-            (
-                "[package.metadata]\nlease = 3\n",
-                "package.metadata.lease: expected a table, found 3",
-            ),
-            (
-                "[package.metadata.lease]\npool = [1]\n",
-                "package.metadata.lease.pool: expected a path, found [1]",
-            ),
+            ("[package.metadata]\nlease = 3\n", "package.metadata.lease: expected a table, found 3"),
+            ("[package.metadata.lease]\npool = [1]\n", "package.metadata.lease.pool: expected a path, found [1]"),
         ];
         for (tables, text) in table {
             let dir = workspace("", tables);
-            let error = find(&dir.path().join("api"), &[], &[])
-                .expect_err("wrong")
-                .to_string();
-            assert!(
-                error.contains(text) && error.contains("Cargo.toml"),
-                "{text:?} is not in: {error}"
-            );
+            let error = find(&dir.path().join("api"), &[], &[]).expect_err("wrong").to_string();
+            assert!(error.contains(text) && error.contains("Cargo.toml"), "{text:?} is not in: {error}");
         }
     }
 
@@ -470,9 +358,7 @@ mod tests {
         let dir = workspace("", "");
         fs::write(dir.path().join("api/Cargo.toml"), "[package\n").expect("file");
         let error = find(dir.path(), &[], &[]).expect_err("broken");
-        let cause = std::error::Error::source(&error)
-            .expect("cause")
-            .to_string();
+        let cause = std::error::Error::source(&error).expect("cause").to_string();
         assert!(cause.contains("api/Cargo.toml"), "{cause}");
     }
 

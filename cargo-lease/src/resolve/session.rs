@@ -8,9 +8,7 @@ use super::Surroundings;
 ///
 /// The worktree is the folder that holds `.git`, a directory or a linked worktree's file.
 pub(crate) fn session_text(around: &Surroundings, package: Option<&str>, what: &str) -> String {
-    let mut text = worktree_name(&around.cwd)
-        .map(|name| format!("{name}: "))
-        .unwrap_or_default();
+    let mut text = worktree_name(&around.cwd).map(|name| format!("{name}: ")).unwrap_or_default();
     if let Some(package) = package {
         text.push_str(package);
         text.push(' ');
@@ -20,10 +18,7 @@ pub(crate) fn session_text(around: &Surroundings, package: Option<&str>, what: &
 }
 
 fn worktree_name(cwd: &Path) -> Option<String> {
-    let root = cwd
-        .ancestors()
-        .find(|dir| dir.join(".git").exists())
-        .unwrap_or(cwd);
+    let root = cwd.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(cwd);
     Some(root.file_name()?.to_string_lossy().into_owned())
 }
 
@@ -38,10 +33,7 @@ mod tests {
         std::fs::create_dir_all(tree.join("crates/api")).expect("folders");
         std::fs::write(tree.join(".git"), "gitdir: elsewhere").expect("file");
         let around = Surroundings::of_test(tree.join("crates/api"), &[]);
-        assert_eq!(
-            session_text(&around, Some("api"), "db::works"),
-            "feature-x: api db::works"
-        );
+        assert_eq!(session_text(&around, Some("api"), "db::works"), "feature-x: api db::works");
         assert_eq!(session_text(&around, None, "psql"), "feature-x: psql");
     }
 }

@@ -39,11 +39,7 @@ impl Given<'_> {
     }
 
     fn number(&self) -> Option<f64> {
-        self.value
-            .trim()
-            .parse()
-            .ok()
-            .filter(|number: &f64| number.is_finite())
+        self.value.trim().parse().ok().filter(|number: &f64| number.is_finite())
     }
 
     fn ttl_minutes(&self) -> Result<f64, Failure> {
@@ -53,21 +49,15 @@ impl Given<'_> {
     }
 
     fn wait(&self) -> Result<Wait, Failure> {
-        parse_duration(self.value)
-            .map(Wait::For)
-            .map_err(|why| self.wrong(&why))
+        parse_duration(self.value).map(Wait::For).map_err(|why| self.wrong(&why))
     }
 
     fn wait_millis(&self) -> Result<Wait, Failure> {
-        self.duration(1e-3)
-            .map(Wait::For)
-            .ok_or_else(|| self.wrong("expected milliseconds, 0 or more"))
+        self.duration(1e-3).map(Wait::For).ok_or_else(|| self.wrong("expected milliseconds, 0 or more"))
     }
 
     fn heartbeat(&self) -> Result<Duration, Failure> {
-        self.duration(1.0)
-            .filter(|pause| !pause.is_zero())
-            .ok_or_else(|| self.wrong("expected seconds, more than 0"))
+        self.duration(1.0).filter(|pause| !pause.is_zero()).ok_or_else(|| self.wrong("expected seconds, more than 0"))
     }
 
     fn duration(&self, unit_secs: f64) -> Option<Duration> {
@@ -81,12 +71,7 @@ struct Lookup<'a> {
 }
 
 impl<'a> Lookup<'a> {
-    fn given(
-        &self,
-        flag: &'a str,
-        typed: Option<&'a String>,
-        variables: &[&'a str],
-    ) -> Result<Option<Given<'a>>, Failure> {
+    fn given(&self, flag: &'a str, typed: Option<&'a String>, variables: &[&'a str]) -> Result<Option<Given<'a>>, Failure> {
         if let Some(value) = typed.filter(|value| !value.is_empty()) {
             return Ok(Some(Given { name: flag, value }));
         }
@@ -98,15 +83,8 @@ impl<'a> Lookup<'a> {
         Ok(None)
     }
 
-    fn text(
-        &self,
-        flag: &'a str,
-        typed: Option<&'a String>,
-        variables: &[&'a str],
-    ) -> Result<Option<String>, Failure> {
-        Ok(self
-            .given(flag, typed, variables)?
-            .map(|given| given.value.to_owned()))
+    fn text(&self, flag: &'a str, typed: Option<&'a String>, variables: &[&'a str]) -> Result<Option<String>, Failure> {
+        Ok(self.given(flag, typed, variables)?.map(|given| given.value.to_owned()))
     }
 }
 
@@ -118,20 +96,12 @@ impl Settings {
     /// A value that is not what its option takes; the message names the option or variable and the value.
     pub(crate) fn read(options: &LeaseOptions, around: &Surroundings) -> Result<Self, Failure> {
         let look = Lookup { around };
-        let ttl = look.given(
-            "--ttl",
-            options.ttl.as_ref(),
-            &["POOL_TTL_MINUTES", "E2E_LEASE_TTL_MINUTES"],
-        )?;
+        let ttl = look.given("--ttl", options.ttl.as_ref(), &["POOL_TTL_MINUTES", "E2E_LEASE_TTL_MINUTES"])?;
         let heartbeat = look.given("--heartbeat-secs", options.heartbeat_secs.as_ref(), &[])?;
         Ok(Self {
             store: store_dir(options, around),
             owner: look.text("--owner", options.owner.as_ref(), &["LEASE_OWNER"])?,
-            owner_pattern: look.text(
-                "--owner-pattern",
-                options.owner_pattern.as_ref(),
-                &["LEASE_OWNER_PATTERN"],
-            )?,
+            owner_pattern: look.text("--owner-pattern", options.owner_pattern.as_ref(), &["LEASE_OWNER_PATTERN"])?,
             session: look.text("--session", options.session.as_ref(), &[])?,
             ttl_minutes: ttl.map(|given| given.ttl_minutes()).transpose()?,
             wait: wait(options, &look)?,
@@ -142,9 +112,7 @@ impl Settings {
 
     /// The request that these settings make for a slot of a pool.
     pub(crate) fn request(&self, pool_file: &Path) -> SlotRequest {
-        let mut request = SlotRequest::from_file(pool_file)
-            .wait(self.wait)
-            .commands(self.commands.clone());
+        let mut request = SlotRequest::from_file(pool_file).wait(self.wait).commands(self.commands.clone());
         if let Some(store) = &self.store {
             request = request.store(store);
         }
@@ -185,16 +153,9 @@ impl Settings {
             ("--health-cmd", &self.commands.health),
             ("--nudge-cmd", &self.commands.nudge),
         ];
-        words.extend(
-            texts
-                .iter()
-                .filter_map(|(flag, text)| Some(format!("{flag}={}", text.as_ref()?))),
-        );
+        words.extend(texts.iter().filter_map(|(flag, text)| Some(format!("{flag}={}", text.as_ref()?))));
         words.extend(self.ttl_minutes.map(|minutes| format!("--ttl={minutes}")));
-        words.extend(
-            self.heartbeat
-                .map(|pause| format!("--heartbeat-secs={}", pause.as_secs_f64())),
-        );
+        words.extend(self.heartbeat.map(|pause| format!("--heartbeat-secs={}", pause.as_secs_f64())));
         match self.wait {
             Wait::Forever => {}
             Wait::For(longest) => words.push(format!("--wait-ms={}", longest.as_secs_f64() * 1e3)),
@@ -205,10 +166,7 @@ impl Settings {
 }
 
 fn store_dir(options: &LeaseOptions, around: &Surroundings) -> Option<PathBuf> {
-    let typed = options
-        .store
-        .as_deref()
-        .filter(|dir| !dir.as_os_str().is_empty());
+    let typed = options.store.as_deref().filter(|dir| !dir.as_os_str().is_empty());
     let dir = typed.or_else(|| around.var_os("LEASE_STORE").map(Path::new))?;
     Some(around.absolute(dir))
 }
@@ -231,31 +189,15 @@ fn commands(options: &LeaseOptions, look: &Lookup<'_>) -> Result<CommandOverride
             options.provision_cmd.as_ref(),
             &["POOL_PROVISION_CMD", "E2E_LEASE_RESET_CMD"],
         )?,
-        reset: look.text(
-            "--reset-cmd",
-            options.reset_cmd.as_ref(),
-            &["POOL_RESET_CMD"],
-        )?,
-        health: look.text(
-            "--health-cmd",
-            options.health_cmd.as_ref(),
-            &["POOL_HEALTH_CMD"],
-        )?,
-        nudge: look.text(
-            "--nudge-cmd",
-            options.nudge_cmd.as_ref(),
-            &["POOL_NUDGE_CMD", "E2E_LEASE_NUDGE_CMD"],
-        )?,
+        reset: look.text("--reset-cmd", options.reset_cmd.as_ref(), &["POOL_RESET_CMD"])?,
+        health: look.text("--health-cmd", options.health_cmd.as_ref(), &["POOL_HEALTH_CMD"])?,
+        nudge: look.text("--nudge-cmd", options.nudge_cmd.as_ref(), &["POOL_NUDGE_CMD", "E2E_LEASE_NUDGE_CMD"])?,
     })
 }
 
 /// A path as the text that cargo's configuration needs.
 pub(crate) fn path_text<'a>(what: &str, path: &'a Path) -> Result<&'a str, Failure> {
-    path.to_str().ok_or_else(|| {
-        Failure::usage(format!(
-            "{what} {path:?}: expected a path that is UTF-8 text"
-        ))
-    })
+    path.to_str().ok_or_else(|| Failure::usage(format!("{what} {path:?}: expected a path that is UTF-8 text")))
 }
 
 #[cfg(test)]
@@ -276,11 +218,7 @@ mod tests {
     ];
 
     fn read(words: &[&str], env: &[(&str, &str)]) -> Result<Settings, Failure> {
-        let line = ["cargo-lease"]
-            .iter()
-            .chain(words)
-            .chain(&["status"])
-            .map(Into::into);
+        let line = ["cargo-lease"].iter().chain(words).chain(&["status"]).map(Into::into);
         let cli = cli::parse(line).expect("parsed");
         Settings::read(&cli.lease, &Surroundings::of_test("/work dir", env))
     }
@@ -299,10 +237,7 @@ mod tests {
 
     #[test]
     fn nothing_given_leaves_all_open() {
-        assert_eq!(
-            shown(&read(&[], &[]).expect("read")),
-            shown(&Settings::default())
-        );
+        assert_eq!(shown(&read(&[], &[]).expect("read")), shown(&Settings::default()));
     }
 
     #[test]
@@ -313,10 +248,7 @@ mod tests {
         assert_eq!(settings.owner_pattern.as_deref(), Some("^env$"));
         assert_eq!(settings.ttl_minutes, Some(7.0));
         assert_eq!(settings.session, None);
-        assert_eq!(
-            settings.commands.provision.as_deref(),
-            Some("env provision")
-        );
+        assert_eq!(settings.commands.provision.as_deref(), Some("env provision"));
         assert_eq!(settings.commands.reset.as_deref(), Some("env reset"));
         assert_eq!(settings.commands.health.as_deref(), Some("env health"));
         assert_eq!(settings.commands.nudge.as_deref(), Some("env nudge"));
@@ -338,10 +270,7 @@ mod tests {
         assert_eq!(settings.owner.as_deref(), Some("flag-owner"));
         assert_eq!(settings.owner_pattern.as_deref(), Some("^env$"));
         assert_eq!(settings.ttl_minutes, Some(0.05));
-        assert_eq!(
-            settings.commands.provision.as_deref(),
-            Some("flag provision")
-        );
+        assert_eq!(settings.commands.provision.as_deref(), Some("flag provision"));
         assert_eq!(settings.wait, Wait::Forever);
         assert_eq!(settings.heartbeat, Some(Duration::from_millis(500)));
     }
@@ -356,10 +285,7 @@ mod tests {
         ];
         let settings = read(&[], &aliases).expect("read");
         assert_eq!(settings.ttl_minutes, Some(9.0));
-        assert_eq!(
-            settings.commands.provision.as_deref(),
-            Some("e2e provision")
-        );
+        assert_eq!(settings.commands.provision.as_deref(), Some("e2e provision"));
         assert_eq!(settings.commands.reset, None);
         assert_eq!(settings.commands.nudge.as_deref(), Some("e2e nudge"));
         let both = [("POOL_TTL_MINUTES", "3"), ("E2E_LEASE_TTL_MINUTES", "9")];
@@ -369,14 +295,8 @@ mod tests {
     #[test]
     fn waits() {
         let table = [
-            (
-                &["--wait", "1h30m"][..],
-                Wait::For(Duration::from_secs(5400)),
-            ),
-            (
-                &["--wait-ms", "1500"],
-                Wait::For(Duration::from_millis(1500)),
-            ),
+            (&["--wait", "1h30m"][..], Wait::For(Duration::from_secs(5400))),
+            (&["--wait-ms", "1500"], Wait::For(Duration::from_millis(1500))),
             (&["--wait-ms", "0"], Wait::For(Duration::ZERO)),
             (&["--no-wait"], Wait::No),
             (&[], Wait::Forever),
@@ -393,16 +313,8 @@ mod tests {
         refused(&["--ttl", "-5"], &[], &["--ttl '-5'"]);
         refused(&["--ttl", "inf"], &[], &["--ttl 'inf'"]);
         refused(&["--ttl", "527041"], &[], &["--ttl '527041'", "527040"]);
-        refused(
-            &[],
-            &[("POOL_TTL_MINUTES", "soon")],
-            &["POOL_TTL_MINUTES 'soon'"],
-        );
-        refused(
-            &[],
-            &[("E2E_LEASE_TTL_MINUTES", "-1")],
-            &["E2E_LEASE_TTL_MINUTES '-1'"],
-        );
+        refused(&[], &[("POOL_TTL_MINUTES", "soon")], &["POOL_TTL_MINUTES 'soon'"]);
+        refused(&[], &[("E2E_LEASE_TTL_MINUTES", "-1")], &["E2E_LEASE_TTL_MINUTES '-1'"]);
         refused(&["--wait", "10"], &[], &["--wait '10'", "10m"]);
         refused(&["--wait", "soon"], &[], &["--wait 'soon'"]);
         refused(&["--wait-ms", "-1"], &[], &["--wait-ms '-1'"]);
@@ -427,15 +339,10 @@ mod tests {
         ];
         for words in [&words[..], &["--no-wait"], &[]] {
             let settings = read(words, &[]).expect("read");
-            let handed = settings
-                .to_words(Path::new("/p q/pool.json"))
-                .expect("text");
+            let handed = settings.to_words(Path::new("/p q/pool.json")).expect("text");
             assert_eq!(handed[0], "--pool=/p q/pool.json");
             let line: Vec<&str> = handed.iter().map(String::as_str).collect();
-            assert_eq!(
-                shown(&read(&line, &[]).expect("read back")),
-                shown(&settings)
-            );
+            assert_eq!(shown(&read(&line, &[]).expect("read back")), shown(&settings));
         }
     }
 }
