@@ -152,7 +152,7 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "target-in-file",
-        files: &[(".cargo/config.toml", "[build]\ntarget = ['host-tuple']\n[target.HOST]\nrunner = ['env']")],
+        files: &[(".cargo/config.toml", "[build]\ntarget = 'HOST'\n[target.HOST]\nrunner = ['env']")],
         via: &["env"],
         ..EMPTY
     },
