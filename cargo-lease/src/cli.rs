@@ -24,22 +24,29 @@ Many test runs share one machine: worktrees, CI jobs, a hook before a push. They
 devices. `cargo lease` waits for a free slot of the pool, has it provisioned, shows it to the test as environment \
 variables, keeps it alive while the test runs and gives it back however the test ends.";
 
-const AFTER_HELP: &str = "\
+/// Kept narrow, so that nothing wraps.
+const EXAMPLES: &str = "\
 Examples:
-  cargo lease test                                  cargo test, each test binary in a slot of its own
-  cargo lease --wait 10m nextest run -E 'test(db)'  the same for nextest, waiting at most ten minutes
-  cargo lease run -- psql                           any command in a slot
-  cargo lease status --watch                        who holds which slot, and who waits
+  cargo lease test                        cargo test, each binary in a slot of its own
+  cargo lease --wait 10m nextest run      nextest, each test in one; wait ten minutes at most
+  cargo lease run -- psql                 any command in a slot
+  cargo lease status --watch              who holds which slot, and who waits
 
 Lease options come before the command. What follows `test`, `nextest` or `bench` belongs to the wrapped command, \
-word for word; `run` takes options up to its `--`.
+word for word; `run` takes options up to its `--`.";
 
-Where the pool comes from, the first that is set: --pool, LEASE_POOL_FILE, `pool` in [package.metadata.lease], `pool` \
-in [workspace.metadata.lease], pool.json beside the workspace's manifest. Options beat the environment, the \
-environment beats the pool file, and an empty value counts as unset.
+const MORE: &str = "\
+The pool file is the first that is set of: --pool; LEASE_POOL_FILE; `pool` in [package.metadata.lease]; `pool` in \
+[workspace.metadata.lease]; pool.json beside the workspace's manifest. Options beat the environment, the environment \
+beats the pool file, and an empty value counts as unset.
 
-Exit codes: 0 done, 1 refused (no slot within the time, provision or health failed), 2 usage, 3 internal error, 75 the \
-lease was lost while the command ran; otherwise the wrapped command's own.";
+Exit codes:
+  0    done
+  1    refused: no slot within the time, or it could not be made clean
+  2    usage: a bad option, pool file or owner
+  3    internal error
+  75   the lease was lost while the command ran
+  else the wrapped command's own";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -49,7 +56,8 @@ lease was lost while the command ran; otherwise the wrapped command's own.";
     version,
     about = "Every test process in a slot of its own, leased from a pool that all runs of this host share",
     long_about = LONG_ABOUT,
-    after_help = AFTER_HELP,
+    after_help = EXAMPLES,
+    after_long_help = format!("{EXAMPLES}\n\n{MORE}"),
     max_term_width = 100,
     subcommand_required = true,
     arg_required_else_help = true
@@ -70,7 +78,8 @@ pub(crate) enum Command {
         override_usage = "cargo lease [LEASE OPTIONS] test [CARGO TEST ARGUMENTS]...",
         after_help = "\
 Each test binary waits for a slot, sees its environment, and gives it back when it ends. Documentation tests are \
-wrapped too. A runner that you configured for cargo stays in place, inside ours.
+wrapped too. A runner that you configured for cargo stays in place, inside ours. `cargo lease test --help` shows \
+cargo's own help.
 
 Examples:
   cargo lease test
@@ -188,11 +197,11 @@ pub(crate) struct Wrapped {
 #[derive(Args, Debug)]
 #[command(override_usage = "cargo lease run [LEASE OPTIONS] -- COMMAND [ARGUMENTS]...")]
 pub(crate) struct RunArgs {
-    #[command(flatten)]
-    pub(crate) lease: LeaseOptions,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) lease: LeaseOptions,
 }
 
 /// `status`.
