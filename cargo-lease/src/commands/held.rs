@@ -2,20 +2,20 @@
 
 use std::process::{Command, ExitCode};
 
-use lease_harness::harness::{Child, Ended};
-use lease_harness::{Slot, SlotErrorKind, SlotRequest};
+use lease_harness::harness::{Child, Ended, exit_like};
+use lease_harness::{Slot, SlotError, SlotErrorKind, SlotRequest};
 
 use super::cargo::{become_command, remove_own_variables};
 use crate::exit::{self, Failure};
 use crate::render::WaitReport;
 use crate::resolve::Surroundings;
 
-/// Waits for a slot, telling people where it stands.
-pub(super) fn acquire(request: SlotRequest) -> Result<Slot, Failure> {
+/// Waits for a slot, telling people where it stands. A signal that asks us to end ends the wait.
+pub(super) fn acquire(request: SlotRequest) -> Result<Slot, SlotError> {
     let report = WaitReport::on_stderr();
-    let slot = request.on_wait(report.listener()).acquire();
+    let slot = request.leave_on_signals().on_wait(report.listener()).acquire();
     report.finish();
-    Ok(slot?)
+    slot
 }
 
 /// Runs a command in the slot, gives the slot back, and ends as the command ended.
