@@ -15,6 +15,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use lease_harness::harness::{Ended, exit_like};
 use lease_harness::{SlotError, SlotErrorKind};
 
 const USAGE: u8 = 2;
@@ -27,30 +28,36 @@ const NOT_FOUND: u8 = 127;
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
+    /// The signal that ended us, in place of the code: we die of it, and it needs no explanation.
+    signal: Option<i32>,
     message: String,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl Failure {
+    fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { code, signal: None, message: message.into(), source: None }
+    }
+
     /// Bad input; the message names where it stands and its value.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { code: USAGE, message: message.into(), source: None }
+        Self::new(USAGE, message)
     }
 
     /// The lease was lost while the command ran; the sentence says which and why.
     pub(crate) fn lost(sentence: &str) -> Self {
-        Self { code: LOST, message: sentence.to_owned(), source: None }
+        Self::new(LOST, sentence)
     }
 
     /// Something that should not happen.
     pub(crate) fn internal(message: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { code: INTERNAL, message: message.into(), source: Some(source.into()) }
+        Self::new(INTERNAL, message).because(source)
     }
 
     /// A program that could not be started.
     pub(crate) fn start(program: &std::ffi::OsStr, source: io::Error) -> Self {
         let code = if source.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { CANNOT_START };
-        Self { code, message: format!("cannot start {}", program.display()), source: Some(Box::new(source)) }
+        Self::new(code, format!("cannot run {}", program.display())).because(source)
     }
 
     /// Adds what made it fail.
@@ -59,8 +66,12 @@ impl Failure {
         self
     }
 
-    /// The exit code that says this failure.
-    pub(crate) fn code(&self) -> ExitCode {
+    /// Says it on standard error and ends as it asks for.
+    pub(crate) fn end(&self) -> ExitCode {
+        if let Some(signal) = self.signal {
+            return exit_like(&Ended::Killed(signal));
+        }
+        report(self);
         ExitCode::from(self.code)
     }
 }
@@ -79,11 +90,11 @@ impl Error for Failure {
 
 impl From<SlotError> for Failure {
     fn from(error: SlotError) -> Self {
-        let code = slot_error_code(error.kind());
+        let mut failure = Self::new(slot_error_code(error.kind()), error.to_string());
+        failure.signal = error.signal();
         // The slot's error speaks for itself; only its causes are handed on.
-        let message = error.to_string();
-        let source = error.source().map(|cause| chain(cause).into());
-        Self { code, message, source }
+        failure.source = error.source().map(|cause| chain(cause).into());
+        failure
     }
 }
 
@@ -92,7 +103,7 @@ fn slot_error_code(kind: SlotErrorKind) -> u8 {
         SlotErrorKind::Refused => 1,
         SlotErrorKind::Usage => USAGE,
         SlotErrorKind::Lost => LOST,
-        // A kind that is newer than this table is nothing that should happen.
+        // A wait that a signal ended ends us by that signal. A kind that is newer than this table should not happen.
         SlotErrorKind::Internal | _ => INTERNAL,
     }
 }
@@ -118,7 +129,9 @@ fn chain(error: &dyn Error) -> String {
     let mut cause = error.source();
     while let Some(error) = cause {
         let said = error.to_string();
-        if !text.contains(&said) {
+        if said.starts_with(&text) {
+            text = said;
+        } else if !text.contains(&said) {
             text.push_str(": ");
             text.push_str(&said);
         }
@@ -136,6 +149,8 @@ mod tests {
         let inner = Failure::usage("inner");
         let outer = Failure::internal("outer", Failure::internal("middle says inner", inner));
         assert_eq!(chain(&outer), "outer: middle says inner");
+        let longer = Failure::usage("cannot run x").because("cannot run x: not found");
+        assert_eq!(chain(&longer), "cannot run x: not found");
         let other = Failure::internal("outer", Failure::usage("inner").because(io::Error::other("disk")));
         assert_eq!(chain(&other), "outer: inner: disk");
     }

@@ -26,8 +26,5 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    commands::dispatch(cli).unwrap_or_else(|failure| {
-        exit::report(&failure);
-        failure.code()
-    })
+    commands::dispatch(cli).unwrap_or_else(|failure| failure.end())
 }

@@ -4,11 +4,10 @@
 //! test binary, holds a lease and has a child.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lease_harness::harness::PoolInfo;
+use lease_harness::harness::{PoolInfo, exec};
 
 use crate::cli::LeaseOptions;
 use crate::exit::{self, Failure};
@@ -88,8 +87,8 @@ pub(super) fn checked(settings: &Settings, pool_file: &Path) -> Result<PoolInfo,
 /// Replaces this process; returns only when that fails.
 pub(super) fn become_command(mut command: Command, around: &Surroundings) -> Failure {
     remove_own_variables(&mut command, around);
-    let error = command.exec();
-    Failure::start(command.get_program(), error)
+    let program = command.get_program().to_owned();
+    Failure::start(&program, exec(command))
 }
 
 /// Takes out what `cargo run --package cargo-lease` (a `cargo lease` alias) set for this program: a wrapped command

@@ -18,6 +18,15 @@ pub(super) fn acquire(request: SlotRequest) -> Result<Slot, SlotError> {
     slot
 }
 
+/// Who started us, and whether the command may outlive him.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StartedBy {
+    /// Somebody at a shell, who may have said `nohup`.
+    Hand,
+    /// Cargo or nextest: a test must not outlive its run.
+    TestRunner,
+}
+
 /// Runs a command in the slot, gives the slot back, and ends as the command ended.
 ///
 /// In a slot that belongs to an outer `cargo lease` there is nothing to keep alive or to give back: this process becomes
@@ -27,13 +36,22 @@ pub(super) fn acquire(request: SlotRequest) -> Result<Slot, SlotError> {
 ///
 /// The command could not be started, or the lease was lost, or the slot could not be given back after a command that
 /// succeeded.
-pub(super) fn run_in(slot: Slot, mut command: Command, around: &Surroundings) -> Result<ExitCode, Failure> {
-    remove_own_variables(&mut command, around);
+pub(super) fn run_in(
+    slot: Slot,
+    mut command: Command,
+    started_by: StartedBy,
+    around: &Surroundings,
+) -> Result<ExitCode, Failure> {
     if slot.is_joined() {
         return Err(become_command(command, around));
     }
+    remove_own_variables(&mut command, around);
     let program = command.get_program().to_owned();
-    let ended = Child::new(command).run(&[slot.loss_watch()]);
+    let child = match started_by {
+        StartedBy::Hand => Child::new(command).heed_nohup(),
+        StartedBy::TestRunner => Child::new(command),
+    };
+    let ended = child.run(&[slot.loss_watch()]);
     let released = slot.release();
     let ended = ended.map_err(|error| Failure::start(&program, error))?;
     if let Ended::Lost(sentence) = &ended {
@@ -45,5 +63,5 @@ pub(super) fn run_in(slot: Slot, mut command: Command, around: &Surroundings) ->
         }
         exit::report(&error);
     }
-    ended.exit()
+    Ok(exit_like(&ended))
 }

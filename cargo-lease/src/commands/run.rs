@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::cargo::{cargo_program, checked};
-use super::held::{acquire, run_in};
+use super::held::{StartedBy, acquire, run_in};
 use crate::cli::LeaseOptions;
 use crate::exit::Failure;
 use crate::resolve::{Selection, Settings, Surroundings, find_pool_file, session_text};
@@ -24,5 +24,5 @@ pub(super) fn run(lease: &LeaseOptions, words: &[OsString], around: &Surrounding
     let slot = acquire(settings.request(&pool_file))?;
     let mut command = slot.command(program);
     command.args(arguments);
-    run_in(slot, command, around)
+    run_in(slot, command, StartedBy::Hand, around)
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use super::cargo::become_command;
-use super::held::{acquire, run_in};
+use super::held::{StartedBy, acquire, run_in};
 use crate::cli::{LeaseOptions, RunnerArgs};
 use crate::exit::Failure;
 use crate::resolve::{Settings, Surroundings, session_text};
@@ -33,7 +33,7 @@ pub(super) fn run(lease: &LeaseOptions, args: &RunnerArgs, around: &Surroundings
     }
     let slot = acquire(settings.request(pool_file))?;
     let command = command(slot.command(line[0]), &line, binary);
-    run_in(slot, command, around)
+    run_in(slot, command, StartedBy::TestRunner, around)
 }
 
 fn command(mut command: Command, line: &[&OsString], binary: &OsStr) -> Command {

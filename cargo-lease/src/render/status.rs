@@ -1,11 +1,12 @@
 //! The status of a pool as two tables: slots, and the queue if there is one.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
+use lease_harness::harness::minutes;
 use lease_harness::pool::{PoolStatus, QueuedStatus, SlotStatus};
 
 use super::table::table;
-use super::time::{ago, ahead, minutes, span};
+use super::time::{ago, ahead, span};
 
 /// The status for people.
 pub(crate) fn status_table(status: &PoolStatus, now: SystemTime) -> String {
@@ -48,13 +49,12 @@ fn slot_row(slot: &SlotStatus, now: SystemTime) -> [String; 6] {
 }
 
 fn queue_row(entry: &QueuedStatus, now: SystemTime) -> [String; 6] {
-    let eta = Duration::try_from_secs_f64(entry.eta_ms / 1e3).unwrap_or_default();
     [
         entry.position.to_string(),
         entry.owner.clone(),
         entry.session.clone(),
         entry.mode.clone(),
         ago(&entry.enqueued_at, now),
-        format!("~{}m", minutes(eta)),
+        minutes(entry.eta_ms),
     ]
 }

@@ -1,6 +1,6 @@
 //! Times as people say them.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// How long ago a UTC ISO-8601 time was, such as `2m ago`; text that is no such time is shown as it is.
 pub(super) fn ago(text: &str, now: SystemTime) -> String {
@@ -28,13 +28,6 @@ pub(super) fn span(millis: i64) -> String {
         3600..86_400 => two(secs / 3600, "h", secs % 3600 / 60, "m"),
         _ => two(secs / 86_400, "d", secs % 86_400 / 3600, "h"),
     }
-}
-
-/// Whole minutes as an estimate has them: rounded, and at least one.
-pub(super) fn minutes(estimate: Duration) -> u64 {
-    let rounded = (estimate.as_secs_f64() / 60.0).round();
-    // A float becomes the nearest integer there is, so that an absurd estimate is only a large number.
-    (rounded as u64).max(1)
 }
 
 fn two(large: i64, large_unit: &str, small: i64, small_unit: &str) -> String {
@@ -76,6 +69,8 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn at(secs: u64) -> SystemTime {
@@ -109,13 +104,5 @@ mod tests {
         assert_eq!(ahead("2026-10-04T12:10:00.000Z", now), "now");
         assert_eq!(ahead("2026-10-05T13:10:00.000Z", now), "in 1d 1h");
         assert_eq!(ahead("2026-10-04T14:10:00.000Z", now), "in 2h");
-    }
-
-    #[test]
-    fn estimates_have_at_least_a_minute() {
-        let table = [(0, 1), (29, 1), (100, 2), (480, 8), (u64::MAX, 307_445_734_561_825_856)];
-        for (secs, expected) in table {
-            assert_eq!(minutes(Duration::from_secs(secs)), expected, "{secs}");
-        }
     }
 }

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lease_harness::Waiting;
-
-use super::time::minutes;
+use lease_harness::harness::minutes;
 
 /// How often the spinner turns.
 const TURN_EVERY: Duration = Duration::from_millis(120);
@@ -26,14 +25,12 @@ impl WaitReport {
     /// What is to be called each time the place in the queue changes.
     pub(crate) fn listener(&self) -> impl FnMut(&Waiting) + Send + 'static {
         let spinner = self.spinner.clone();
-        let mut place = None;
         move |waiting| match &spinner {
             Some(spinner) => turn(spinner, waiting),
-            None if place.replace(waiting.position) != Some(waiting.position) => {
+            None => {
                 // Where standard error is gone there is nobody to tell.
                 let _ = writeln!(io::stderr().lock(), "{}", line(waiting));
             }
-            None => {}
         }
     }
 
@@ -56,10 +53,13 @@ fn turn(spinner: &ProgressBar, waiting: &Waiting) {
 }
 
 fn message(waiting: &Waiting) -> String {
-    let (pool, place, minutes) = (&waiting.pool, waiting.position, minutes(waiting.eta));
-    format!("waiting for a slot of pool {pool}: place {place}, about {minutes} min")
+    format!("waiting for a slot of pool {}: place {}, {}", waiting.pool, waiting.position, eta(waiting))
 }
 
 fn line(waiting: &Waiting) -> String {
-    format!("… pool saturated — queue position {}, eta ~{}m", waiting.position, minutes(waiting.eta))
+    format!("… pool saturated — queue position {}, eta {}", waiting.position, eta(waiting))
+}
+
+fn eta(waiting: &Waiting) -> String {
+    minutes(waiting.eta.as_secs_f64() * 1e3)
 }

@@ -4,17 +4,13 @@ use std::path::Path;
 
 use super::Surroundings;
 
-/// `<worktree>: <package> <what>`, as far as each is known.
+/// `<worktree> <package> <what>`, as far as each is known.
 ///
 /// The worktree is the folder that holds `.git`, a directory or a linked worktree's file.
 pub(crate) fn session_text(around: &Surroundings, package: Option<&str>, what: &str) -> String {
-    let mut text = worktree_name(&around.cwd).map(|name| format!("{name}: ")).unwrap_or_default();
-    if let Some(package) = package {
-        text.push_str(package);
-        text.push(' ');
-    }
-    text.push_str(what);
-    text
+    let worktree = worktree_name(&around.cwd);
+    let parts = [worktree.as_deref(), package, Some(what)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn worktree_name(cwd: &Path) -> Option<String> {
@@ -33,7 +29,7 @@ mod tests {
         std::fs::create_dir_all(tree.join("crates/api")).expect("folders");
         std::fs::write(tree.join(".git"), "gitdir: elsewhere").expect("file");
         let around = Surroundings::of_test(tree.join("crates/api"), &[]);
-        assert_eq!(session_text(&around, Some("api"), "db::works"), "feature-x: api db::works");
-        assert_eq!(session_text(&around, None, "psql"), "feature-x: psql");
+        assert_eq!(session_text(&around, Some("api"), "db::works"), "feature-x api db::works");
+        assert_eq!(session_text(&around, None, "psql"), "feature-x psql");
     }
 }

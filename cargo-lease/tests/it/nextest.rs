@@ -89,7 +89,7 @@ fn wrapper_scripts_that_leave_us_out_are_warned_of() {
 #[test]
 fn a_pools_name_need_not_be_a_groups_name() {
     let lab = lab(1);
-    lab.write("pool.json", r#"{"name": "9.x", "slots": [{"id": "only one"}]}"#);
+    lab.write("pool.json", r#"{"name": "9.x", "slots": [{"id": "only-one"}]}"#);
     expect_code(lab.lease(&["nextest", "run", "-E", "test(=b)"]).env("SEEN", lab.path("seen")), 0);
     assert_eq!(lab.read("seen/b"), "@tool:lease:pool-9-x");
 }
