@@ -1,0 +1,387 @@
+//! What was typed.
+//!
+//! Parsing touches nothing but the words of the command line; what they mean, together with the environment and the
+//! project's files, is decided in [`crate::resolve`].
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+/// The hidden command that cargo and nextest start in front of each test binary.
+pub(crate) const RUNNER: &str = "__runner";
+
+/// Commands whose words belong to the wrapped program, word for word.
+const WRAPPERS: [&str; 3] = ["test", "nextest", "bench"];
+
+/// Commands that take the lease options after their name as well as before it.
+const TAKE_OPTIONS: [&str; 2] = ["run", "status"];
+
+const LONG_ABOUT: &str = "\
+Gives every test process a slot of its own, leased from a pool that all runs of this host share.
+
+Many test runs share one machine: worktrees, CI jobs, a hook before a push. They fight over ports, databases and \
+devices. `cargo lease` waits for a free slot of the pool, has it provisioned, shows it to the test as environment \
+variables, keeps it alive while the test runs and gives it back however the test ends.";
+
+/// Kept narrow, so that nothing wraps.
+const EXAMPLES: &str = "\
+Examples:
+  cargo lease test                        cargo test, each binary in a slot of its own
+  cargo lease --wait 10m nextest run      nextest, each test in one; wait ten minutes at most
+  cargo lease run -- psql                 any command in a slot
+  cargo lease status --watch              who holds which slot, and who waits
+
+Lease options come before the command. What follows `test`, `nextest` or `bench` belongs to the wrapped command, \
+word for word; `run` takes options up to its `--`.";
+
+const MORE: &str = "\
+The pool file is the first that is set of: --pool; LEASE_POOL_FILE; `pool` in [package.metadata.lease]; `pool` in \
+[workspace.metadata.lease]; pool.json beside the workspace's manifest. Options beat the environment, the environment \
+beats the pool file, and an empty value counts as unset.
+
+Exit codes:
+  0    done
+  1    refused: no slot within the time, or it could not be made clean
+  2    usage: a bad option, pool file or owner
+  3    internal error
+  75   the lease was lost while the command ran
+  else the wrapped command's own";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo lease",
+    bin_name = "cargo lease",
+    version,
+    about = "Every test process in a slot of its own, leased from a pool that all runs of this host share",
+    long_about = LONG_ABOUT,
+    after_help = EXAMPLES,
+    after_long_help = format!("{EXAMPLES}\n\n{MORE}"),
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) lease: LeaseOptions,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run `cargo test` with every test binary in a slot
+    #[command(
+        disable_help_flag = true,
+        override_usage = "cargo lease [LEASE OPTIONS] test [CARGO TEST ARGUMENTS]...",
+        after_help = "\
+Each test binary waits for a slot, sees its environment, and gives it back when it ends. Documentation tests are \
+wrapped too. A runner that you configured for cargo stays in place, inside ours. `cargo lease test --help` shows \
+cargo's own help.
+
+Examples:
+  cargo lease test
+  cargo lease --pool ci/pool.json test -p api --test it -- --nocapture"
+    )]
+    Test(Wrapped),
+
+    /// Run `cargo nextest` with every test process in a slot
+    #[command(
+        disable_help_flag = true,
+        override_usage = "cargo lease [LEASE OPTIONS] nextest [NEXTEST ARGUMENTS]...",
+        after_help = "\
+One slot for each test process; listing tests takes none. A test group as wide as the pool keeps this run's own queue \
+inside nextest, where waiting does not count as the test's time. Nextest commands other than `run` and `bench` pass \
+through untouched.
+
+Examples:
+  cargo lease nextest run
+  cargo lease --wait 10m nextest run --profile ci -E 'test(db)'"
+    )]
+    Nextest(Wrapped),
+
+    /// Run `cargo bench` with every bench binary in a slot
+    #[command(
+        disable_help_flag = true,
+        override_usage = "cargo lease [LEASE OPTIONS] bench [CARGO BENCH ARGUMENTS]...",
+        after_help = "\
+Examples:
+  cargo lease bench
+  cargo lease --no-wait bench --bench throughput -- --sample-size 20"
+    )]
+    Bench(Wrapped),
+
+    /// Run any command in a slot
+    #[command(after_help = "\
+The command sees the slot's environment and POOL_RUN_SLOT, POOL_RUN_TOKEN, POOL_RUN_OWNER; otherwise it behaves as if \
+started directly: same input, output, folder, exit code. Under an outer `cargo lease` of the same pool it joins that \
+slot.
+
+Examples:
+  cargo lease run -- psql
+  cargo lease run --ttl 5 --no-wait -- ./smoke.sh --fast")]
+    Run(RunArgs),
+
+    /// Show slots, holders and the queue
+    #[command(after_help = "\
+Examples:
+  cargo lease status
+  cargo lease status --json | jq '.slots[] | select(.state == \"free\")'")]
+    Status(StatusArgs),
+
+    #[command(name = RUNNER, hide = true)]
+    Runner(RunnerArgs),
+}
+
+/// The lease options: how a slot is asked for.
+///
+/// All values are as typed; an empty one counts as not given.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Lease options")]
+pub(crate) struct LeaseOptions {
+    /// The pool file [env: LEASE_POOL_FILE]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pool: Option<PathBuf>,
+    /// The folder that all runs share [env: LEASE_STORE] [default: logs/leases of the main checkout]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// Who asks [env: LEASE_OWNER] [default: <user>@<host>]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) owner: Option<String>,
+    /// Which owners the store accepts, an anchored ECMAScript pattern [env: LEASE_OWNER_PATTERN]
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) owner_pattern: Option<String>,
+    /// What people see as the session [default: worktree, package and test]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) session: Option<String>,
+    /// Minutes that a holder may stay silent [env: POOL_TTL_MINUTES]
+    #[arg(long, value_name = "MINUTES", allow_negative_numbers = true)]
+    pub(crate) ttl: Option<String>,
+    /// Longest wait for a slot, such as 90s, 10m or 1h30m [default: for ever]
+    #[arg(long, value_name = "DURATION", conflicts_with_all = ["wait_ms", "no_wait"])]
+    pub(crate) wait: Option<String>,
+    /// The same in milliseconds
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "no_wait")]
+    pub(crate) wait_ms: Option<String>,
+    /// Fail at once when no slot is free
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+    /// Seconds between two heartbeats [default: a sixth of the TTL]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) heartbeat_secs: Option<String>,
+    /// Command that makes a slot clean [env: POOL_PROVISION_CMD]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) provision_cmd: Option<String>,
+    /// Command that resets a held slot [env: POOL_RESET_CMD]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) reset_cmd: Option<String>,
+    /// Command that checks a slot [env: POOL_HEALTH_CMD]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) health_cmd: Option<String>,
+    /// Command that tells a waiting session of its grant [env: POOL_NUDGE_CMD]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) nudge_cmd: Option<String>,
+}
+
+/// The words of a wrapped command.
+#[derive(Args, Debug)]
+pub(crate) struct Wrapped {
+    /// Handed on word for word
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<OsString>,
+}
+
+/// `run`.
+#[derive(Args, Debug)]
+#[command(override_usage = "cargo lease run [LEASE OPTIONS] -- COMMAND [ARGUMENTS]...")]
+pub(crate) struct RunArgs {
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) lease: LeaseOptions,
+}
+
+/// `status`.
+#[derive(Args, Debug)]
+pub(crate) struct StatusArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print again whenever something changed, until interrupted
+    #[arg(long)]
+    pub(crate) watch: bool,
+    #[command(flatten)]
+    pub(crate) lease: LeaseOptions,
+}
+
+/// The hidden runner.
+#[derive(Args, Debug)]
+pub(crate) struct RunnerArgs {
+    #[command(flatten)]
+    pub(crate) lease: LeaseOptions,
+    /// A word of the user's own runner, which goes between us and the binary.
+    #[arg(long, require_equals = true)]
+    pub(crate) via: Vec<OsString>,
+    /// What cargo appends: the binary and its arguments.
+    #[arg(last = true, required = true)]
+    pub(crate) binary: Vec<OsString>,
+}
+
+/// Parses the words of a command line, program name first.
+pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut words: Vec<OsString> = words.into_iter().collect();
+    if words.get(1).is_some_and(|word| word == "lease") {
+        words.remove(1);
+    }
+    let Some(at) = command_position(&words) else {
+        return Cli::try_parse_from(words);
+    };
+    let name = words[at].clone();
+    if WRAPPERS.iter().any(|wrapper| name == *wrapper) {
+        let theirs = words.split_off(at + 1);
+        let mut cli = Cli::try_parse_from(words)?;
+        if let Command::Test(wrapped) | Command::Nextest(wrapped) | Command::Bench(wrapped) = &mut cli.command {
+            wrapped.words = theirs;
+        }
+        return Ok(cli);
+    }
+    if TAKE_OPTIONS.iter().any(|command| name == *command) {
+        // One place for all of them, so that a repeated or conflicting option is noticed wherever it stands.
+        words[1..=at].rotate_right(1);
+    }
+    let mut cli = Cli::try_parse_from(words)?;
+    match &mut cli.command {
+        Command::Run(RunArgs { lease, .. })
+        | Command::Status(StatusArgs { lease, .. })
+        | Command::Runner(RunnerArgs { lease, .. }) => cli.lease = std::mem::take(lease),
+        Command::Test(_) | Command::Nextest(_) | Command::Bench(_) => {}
+    }
+    Ok(cli)
+}
+
+/// Where the command's name stands: the first word that is neither an option of ours nor its value.
+fn command_position(words: &[OsString]) -> Option<usize> {
+    let cli = Cli::command();
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let Some(option) = word.to_str()?.strip_prefix("--") else {
+            return (!word.to_str()?.starts_with('-')).then_some(at);
+        };
+        let known = cli.get_arguments().find(|known| known.get_long() == option.split('=').next());
+        let takes_next = known?.get_action().takes_values() && !option.contains('=');
+        at += if takes_next { 2 } else { 1 };
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<Cli, clap::Error> {
+        parse(std::iter::once("cargo-lease").chain(words.iter().copied()).map(OsString::from))
+    }
+
+    #[track_caller]
+    fn refused(words: &[&str], parts: &[&str]) {
+        let error = parsed(words).expect_err("refused");
+        assert_eq!(error.exit_code(), 2, "{error}");
+        for part in parts {
+            assert!(error.to_string().contains(part), "{part:?} is not in: {error}");
+        }
+    }
+
+    fn theirs(words: &[&str]) -> Vec<String> {
+        match parsed(words).expect("accepted").command {
+            Command::Test(wrapped) | Command::Nextest(wrapped) | Command::Bench(wrapped) => {
+                wrapped.words.into_iter().map(|word| word.into_string().expect("text")).collect()
+            }
+            other => panic!("not a wrapper: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn three_spellings_are_one() {
+        for words in [&["status"][..], &["lease", "status"]] {
+            assert!(matches!(parsed(words).expect("accepted").command, Command::Status(_)), "{words:?}");
+        }
+        assert_eq!(theirs(&["lease", "test", "lease"]), ["lease"]);
+    }
+
+    #[test]
+    fn wrapped_words_stay_word_for_word() {
+        let cases: [&[&str]; 8] = [
+            &[],
+            &["--help"],
+            &["-h"],
+            &["--", "--nocapture"],
+            &["--pool", "theirs", "--", "--", "x"],
+            &["-p", "api", "--no-run", "name"],
+            &["", "--version"],
+            &["run", "-E", "test(db)"],
+        ];
+        for words in cases {
+            for name in WRAPPERS {
+                let line: Vec<&str> =
+                    ["--pool", "ours.json", "--no-wait", name].into_iter().chain(words.iter().copied()).collect();
+                assert_eq!(theirs(&line), words, "{line:?}");
+                assert_eq!(parsed(&line).expect("accepted").lease.pool, Some("ours.json".into()));
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_look_like_commands_are_values() {
+        let cli = parsed(&["--session", "test", "--owner=run", "status", "--json"]).expect("accepted");
+        assert_eq!(cli.lease.session.as_deref(), Some("test"));
+        assert_eq!(cli.lease.owner.as_deref(), Some("run"));
+        assert!(matches!(cli.command, Command::Status(StatusArgs { json: true, watch: false, .. })));
+    }
+
+    #[test]
+    fn run_takes_options_on_both_sides_up_to_its_dashes() {
+        let cli = parsed(&["--ttl", "5", "run", "--wait", "1m", "--", "prog", "--ttl", "9"]).expect("accepted");
+        assert_eq!(cli.lease.ttl.as_deref(), Some("5"));
+        assert_eq!(cli.lease.wait.as_deref(), Some("1m"));
+        let Command::Run(run) = cli.command else { panic!("not run") };
+        assert_eq!(run.command, ["prog", "--ttl", "9"]);
+    }
+
+    #[test]
+    fn runner_keeps_the_binary_apart_from_the_users_runner() {
+        let line = [RUNNER, "--pool=/p", "--via=qemu", "--via=--flag", "--", "/bin/t", "--list"];
+        let cli = parsed(&line).expect("accepted");
+        assert_eq!(cli.lease.pool, Some("/p".into()));
+        let Command::Runner(runner) = cli.command else { panic!("not the runner") };
+        assert_eq!(runner.via, ["qemu", "--flag"]);
+        assert_eq!(runner.binary, ["/bin/t", "--list"]);
+    }
+
+    #[test]
+    fn mistakes_are_usage_errors_that_name_them() {
+        refused(&["statsu"], &["statsu", "status"]);
+        refused(&["--pol", "x", "test"], &["--pol", "--pool"]);
+        refused(&["status", "--jsno"], &["--jsno", "--json"]);
+        refused(&["--ttl"], &["--ttl"]);
+        refused(&["--ttl", "5", "--ttl", "6", "test"], &["--ttl", "multiple times"]);
+        refused(&["--ttl", "5", "run", "--ttl", "6", "--", "x"], &["--ttl", "multiple times"]);
+        refused(&["--wait", "5m", "--no-wait", "test"], &["--wait", "--no-wait"]);
+        refused(&["--wait", "5m", "status", "--wait-ms", "6"], &["--wait", "--wait-ms"]);
+        refused(&["--no-wait", "run", "--wait-ms", "6", "--", "x"], &["--wait-ms", "--no-wait"]);
+        refused(&["--no-wait=1", "test"], &["--no-wait"]);
+        refused(&["run", "prog"], &["prog"]);
+        refused(&["run"], &["COMMAND"]);
+        refused(&["run", "--"], &["COMMAND"]);
+        refused(&["--"], &[]);
+        refused(&[], &["Usage"]);
+        refused(&["--ttl", "5"], &["subcommand"]);
+    }
+}

@@ -1,0 +1,121 @@
+//! What the commands that wrap cargo have in common.
+//!
+//! They look at the pool, add words to cargo's command line, and then *become* cargo: only the runner, in front of each
+//! test binary, holds a lease and has a child.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use lease_harness::harness::{PoolInfo, exec};
+
+use crate::cli::LeaseOptions;
+use crate::exit::{self, Failure};
+use crate::inject::{self, CargoConfig, OwnWords, Reader};
+use crate::resolve::{Selection, Settings, Surroundings, find_pool_file, path_text};
+
+/// Words that ask cargo about itself; then nothing runs and no pool is needed.
+const ASKS: [&str; 4] = ["--help", "-h", "--version", "-V"];
+
+/// A command line to be wrapped.
+#[derive(Clone, Copy)]
+pub(super) struct Wrapping<'a> {
+    pub(super) lease: &'a LeaseOptions,
+    pub(super) words: &'a [OsString],
+    pub(super) around: &'a Surroundings,
+}
+
+impl<'a> Wrapping<'a> {
+    /// The words that belong to cargo.
+    pub(super) fn own_words(&self) -> OwnWords<'a> {
+        OwnWords::new(self.words)
+    }
+
+    /// Whether the words only ask cargo about itself.
+    pub(super) fn only_asks(&self) -> bool {
+        self.own_words().has(&ASKS)
+    }
+
+    /// Checks the pool and finds the words that put our runner in front of the test binaries.
+    ///
+    /// # Errors
+    ///
+    /// Everything that would make each runner fail: better once, before anything is built.
+    pub(super) fn prepare(&self, cargo: &OsStr, reader: Reader) -> Result<Prepared, Failure> {
+        let settings = Settings::read(self.lease, self.around)?;
+        let selection = Selection::of_words(self.words);
+        let pool_file = find_pool_file(self.lease.pool.as_deref(), &selection, self.around, Some(cargo))?;
+        let info = checked(&settings, &pool_file)?;
+        // The runner starts in its package's folder, so that it is told where the store is.
+        let settings = Settings { store: Some(info.store.clone()), ..settings };
+        let mut ours = vec![path_text("program", &own_program()?)?.to_owned()];
+        ours.extend(settings.to_words(&pool_file)?);
+        let words = self.own_words();
+        let config = CargoConfig::read(&words, self.around, reader)?;
+        let host = inject::host(cargo, self.around)?;
+        Ok(Prepared { injected: inject::runner_words(&ours, &config, &words, &host)?, info })
+    }
+}
+
+/// A checked pool and the words to inject.
+pub(super) struct Prepared {
+    pub(super) injected: Vec<OsString>,
+    pub(super) info: PoolInfo,
+}
+
+/// Becomes a cargo subcommand that runs test binaries; returns only when that fails.
+pub(super) fn exec_cargo(subcommand: &str, wrapping: Wrapping<'_>) -> Failure {
+    let command = cargo_program(wrapping.around).and_then(|cargo| {
+        let injected = match wrapping.only_asks() {
+            true => Vec::new(),
+            false => wrapping.prepare(&cargo, Reader::Cargo)?.injected,
+        };
+        let mut command = Command::new(cargo);
+        command.arg(subcommand).args(inject::append(wrapping.words, injected));
+        Ok(command)
+    });
+    command.map_or_else(|failure| failure, |command| become_command(command, wrapping.around))
+}
+
+/// Checks that a slot could be asked for, and says the pool's warnings.
+pub(super) fn checked(settings: &Settings, pool_file: &Path) -> Result<PoolInfo, Failure> {
+    let info = settings.request(pool_file).check()?;
+    info.warnings.iter().for_each(|warning| exit::warn(warning));
+    Ok(info)
+}
+
+/// Replaces this process; returns only when that fails.
+pub(super) fn become_command(mut command: Command, around: &Surroundings) -> Failure {
+    remove_own_variables(&mut command, around);
+    let program = command.get_program().to_owned();
+    Failure::start(&program, exec(command))
+}
+
+/// Takes out what `cargo run --package cargo-lease` (a `cargo lease` alias) set for this program: a wrapped command
+/// must not believe that it is this package.
+pub(super) fn remove_own_variables(command: &mut Command, around: &Surroundings) {
+    if around.var_os("CARGO_PKG_NAME").is_none_or(|name| name != env!("CARGO_PKG_NAME")) {
+        return;
+    }
+    let ours = |name: &&str| {
+        name.starts_with("CARGO_PKG_")
+            || name.starts_with("CARGO_MANIFEST_")
+            || matches!(*name, "CARGO_BIN_NAME" | "CARGO_CRATE_NAME" | "CARGO_PRIMARY_PACKAGE" | "OUT_DIR")
+    };
+    for name in around.var_names().filter(ours) {
+        command.env_remove(name);
+    }
+}
+
+/// The cargo that started us, else the one in `PATH`.
+pub(super) fn cargo_program(around: &Surroundings) -> Result<OsString, Failure> {
+    let started_us = around.var_os("CARGO").filter(|cargo| Path::new(cargo).file_stem() == Some("cargo".as_ref()));
+    if let Some(cargo) = started_us {
+        return Ok(cargo.clone());
+    }
+    which::which("cargo").map(PathBuf::into_os_string).map_err(|error| Failure::usage("cargo not found in PATH").because(error))
+}
+
+fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| Failure::internal("cannot tell the path of this program", error))
+}

@@ -1,0 +1,67 @@
+//! Running a command in a slot that we hold, and ending as it ended.
+
+use std::process::{Command, ExitCode};
+
+use lease_harness::harness::{Child, Ended, exit_like};
+use lease_harness::{Slot, SlotError, SlotErrorKind, SlotRequest};
+
+use super::cargo::{become_command, remove_own_variables};
+use crate::exit::{self, Failure};
+use crate::render::WaitReport;
+use crate::resolve::Surroundings;
+
+/// Waits for a slot, telling people where it stands. A signal that asks us to end ends the wait.
+pub(super) fn acquire(request: SlotRequest) -> Result<Slot, SlotError> {
+    let report = WaitReport::on_stderr();
+    let slot = request.leave_on_signals().on_wait(report.listener()).acquire();
+    report.finish();
+    slot
+}
+
+/// Who started us, and whether the command may outlive him.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StartedBy {
+    /// Somebody at a shell, who may have said `nohup`.
+    Hand,
+    /// Cargo or nextest: a test must not outlive its run.
+    TestRunner,
+}
+
+/// Runs a command in the slot, gives the slot back, and ends as the command ended.
+///
+/// In a slot that belongs to an outer `cargo lease` there is nothing to keep alive or to give back: this process becomes
+/// the command.
+///
+/// # Errors
+///
+/// The command could not be started, or the lease was lost, or the slot could not be given back after a command that
+/// succeeded.
+pub(super) fn run_in(
+    slot: Slot,
+    mut command: Command,
+    started_by: StartedBy,
+    around: &Surroundings,
+) -> Result<ExitCode, Failure> {
+    if slot.is_joined() {
+        return Err(become_command(command, around));
+    }
+    remove_own_variables(&mut command, around);
+    let program = command.get_program().to_owned();
+    let child = match started_by {
+        StartedBy::Hand => Child::new(command).heed_nohup(),
+        StartedBy::TestRunner => Child::new(command),
+    };
+    let ended = child.run(&[slot.loss_watch()]);
+    let released = slot.release();
+    let ended = ended.map_err(|error| Failure::start(&program, error))?;
+    if let Ended::Lost(sentence) = &ended {
+        return Err(Failure::lost(sentence));
+    }
+    if let Err(error) = released {
+        if error.kind() == SlotErrorKind::Lost || ended == Ended::Exited(0) {
+            return Err(error.into());
+        }
+        exit::report(&error);
+    }
+    Ok(exit_like(&ended))
+}

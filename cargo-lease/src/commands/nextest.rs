@@ -1,0 +1,106 @@
+//! `cargo lease nextest`: cargo nextest with every test process in a slot.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use lease_harness::harness::PoolInfo;
+
+use super::cargo::{Wrapping, become_command, cargo_program};
+use crate::cli::LeaseOptions;
+use crate::exit::{self, Failure};
+use crate::inject::{self, OwnWords, Reader, ToolConfig};
+use crate::resolve::{Surroundings, path_text};
+
+/// Nextest's own options, before its command, that take the next word as their value.
+const WITH_VALUE: [&str; 7] =
+    ["--color", "--manifest-path", "--config-file", "--user-config-file", "--tool-config-file", "--profile", "-P"];
+
+/// Nextest's commands that run tests.
+const RUN_TESTS: [&str; 4] = ["run", "r", "bench", "b"];
+
+/// Becomes `cargo nextest`; returns only when that fails.
+pub(super) fn exec(lease: &LeaseOptions, words: &[OsString], around: &Surroundings) -> Failure {
+    match command(Wrapping { lease, words, around }) {
+        Ok(command) => become_command(command, around),
+        Err(failure) => failure,
+    }
+}
+
+fn command(wrapping: Wrapping<'_>) -> Result<Command, Failure> {
+    let cargo = cargo_program(wrapping.around)?;
+    installed(wrapping.around)?;
+    let words = match run_command(&wrapping) {
+        Some(at) => with_runner(wrapping, at, &cargo)?,
+        None => wrapping.words.to_vec(),
+    };
+    let mut command = Command::new(cargo);
+    command.arg("nextest").args(words);
+    Ok(command)
+}
+
+/// Where the command stands, if it is one that runs tests.
+fn run_command(wrapping: &Wrapping<'_>) -> Option<usize> {
+    let at = wrapping.own_words().first_free(&WITH_VALUE)?;
+    let runs_tests = RUN_TESTS.iter().any(|known| wrapping.words[at] == *known);
+    (runs_tests && !wrapping.only_asks()).then_some(at)
+}
+
+/// The words with our runner right behind the command, since for nextest the first of several wins, and our test group
+/// behind all others, where it is the weakest.
+fn with_runner(wrapping: Wrapping<'_>, at: usize, cargo: &OsStr) -> Result<Vec<OsString>, Failure> {
+    let prepared = wrapping.prepare(cargo, Reader::Nextest)?;
+    warn_of_scripts(&wrapping.own_words(), wrapping.around)?;
+    let group = group_words(&prepared.info)?;
+    let mut words = wrapping.words.to_vec();
+    words.splice(at + 1..at + 1, prepared.injected);
+    Ok(inject::append(&words, group))
+}
+
+fn group_words(info: &PoolInfo) -> Result<[OsString; 2], Failure> {
+    let path = ToolConfig::new(&info.name, info.slots)
+        .write(&info.store)
+        .map_err(|error| Failure::internal(format!("cannot write nextest's test group into {}", info.store.display()), error))?;
+    Ok(["--tool-config-file".into(), format!("lease:{}", path_text("store", &path)?).into()])
+}
+
+/// Cargo looks for subcommands in its home's `bin` as well as in `PATH`.
+fn installed(around: &Surroundings) -> Result<(), Failure> {
+    const NAME: &str = "cargo-nextest";
+    let home = around.var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(Path::new(around.var_os("HOME")?).join(".cargo")));
+    let in_home = home.is_some_and(|home| around.absolute(&home).join("bin").join(NAME).is_file());
+    if in_home || which::which(NAME).is_ok() {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "cargo-nextest is not installed; install it with `cargo install --locked cargo-nextest` \
+         (or see https://nexte.st/docs/installation), or use `cargo lease test`",
+    ))
+}
+
+/// Warns of wrapper scripts under which tests would run without a slot.
+fn warn_of_scripts(words: &OwnWords<'_>, around: &Surroundings) -> Result<(), Failure> {
+    let Some(path) = config_file(words, around) else {
+        return Ok(());
+    };
+    let text = around.read(&path)?.unwrap_or_default();
+    for script in inject::scripts_without_runner(&text) {
+        exit::warn(&format!(
+            "{}: tests under the wrapper script '{script}' run without a slot, since nextest leaves the target runner \
+             out; give it target-runner = \"around-wrapper\"",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Nextest's configuration: the one that was named, else the workspace's.
+fn config_file(words: &OwnWords<'_>, around: &Surroundings) -> Option<PathBuf> {
+    if let Some(named) = words.values(&["--config-file"]).pop() {
+        return Some(around.absolute(Path::new(&named)));
+    }
+    let manifest = words.values(&["--manifest-path"]).pop().map(|path| around.absolute(Path::new(&path)));
+    let start = manifest.as_deref().and_then(Path::parent).unwrap_or(&around.cwd);
+    start.ancestors().map(|dir| dir.join(".config/nextest.toml")).find(|path| path.is_file())
+}

@@ -1,0 +1,139 @@
+//! The hidden runner: what cargo and nextest start in front of each test binary.
+//!
+//! It behaves as if it were not there: listing tests takes no slot and prints nothing, and running them gives the
+//! binary the same input, output, folder and arguments, and its exit status back.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use super::cargo::become_command;
+use super::held::{StartedBy, acquire, run_in};
+use crate::cli::{LeaseOptions, RunnerArgs};
+use crate::exit::Failure;
+use crate::resolve::{Settings, Surroundings, session_text};
+
+/// The name of every binary that rustdoc makes of documentation tests.
+const DOCTEST_BINARY: &str = "rust_out";
+
+/// Options of libtest that take the next word as their value.
+const WITH_VALUE: [&str; 7] = ["--test-threads", "--skip", "--color", "--format", "--logfile", "--shuffle-seed", "-Z"];
+
+/// Runs a test binary in a slot, or becomes it when it runs no test; returns only when that fails.
+pub(super) fn run(lease: &LeaseOptions, args: &RunnerArgs, around: &Surroundings) -> Result<ExitCode, Failure> {
+    let (binary, arguments) = args.binary.split_first().expect("clap asks for a binary");
+    let line: Vec<&OsString> = args.via.iter().chain(&args.binary).collect();
+    if runs_no_test(around.var_os("NEXTEST_TEST_PHASE").map(OsString::as_os_str), arguments) {
+        return Err(become_command(command(Command::new(line[0]), &line, binary), around));
+    }
+    let pool_file = lease.pool.as_deref().ok_or_else(|| Failure::usage("the runner needs --pool"))?;
+    let mut settings = Settings::read(lease, around)?;
+    if settings.session.is_none() {
+        settings.session = Some(session_text(around, around.var("CARGO_PKG_NAME")?, &test_name(binary, around)?));
+    }
+    let slot = acquire(settings.request(pool_file))?;
+    let command = command(slot.command(line[0]), &line, binary);
+    run_in(slot, command, StartedBy::TestRunner, around)
+}
+
+fn command(mut command: Command, line: &[&OsString], binary: &OsStr) -> Command {
+    command.args(&line[1..]);
+    if Path::new(binary).file_name() == Some(DOCTEST_BINARY.as_ref()) {
+        // Without a runner rustdoc itself sets this; with one it leaves it out, and all tests of a merged binary would
+        // run inside one process.
+        command.env("RUSTDOC_DOCTEST_BIN_PATH", binary);
+    }
+    command
+}
+
+/// Whether the binary is started only to list its tests or to explain itself.
+///
+/// Nextest says its phase; cargo says nothing, so that the binary's arguments tell.
+fn runs_no_test(phase: Option<&OsStr>, arguments: &[OsString]) -> bool {
+    match phase.and_then(OsStr::to_str) {
+        Some("list") => return true,
+        Some("run") => return false,
+        _ => {}
+    }
+    let mut arguments = arguments.iter().take_while(|argument| *argument != "--");
+    while let Some(argument) = arguments.next() {
+        if ["--list", "--help", "-h", "--version"].iter().any(|asks| argument == asks) {
+            return true;
+        }
+        if WITH_VALUE.iter().any(|option| argument == option) {
+            arguments.next();
+        }
+    }
+    false
+}
+
+fn test_name(binary: &OsStr, around: &Surroundings) -> Result<String, Failure> {
+    if let Some(name) = around.var("NEXTEST_TEST_NAME")? {
+        return Ok(name.to_owned());
+    }
+    let name = Path::new(binary).file_name().unwrap_or(binary).to_string_lossy();
+    Ok(if name == DOCTEST_BINARY { "doctests".to_owned() } else { without_hash(&name).to_owned() })
+}
+
+/// A file name of cargo's without the hash that it appends.
+fn without_hash(name: &str) -> &str {
+    match name.rsplit_once('-') {
+        Some((stem, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => stem,
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listing_and_help_run_no_test() {
+        let table: [(Option<&str>, &[&str], bool); 13] = [
+            (Some("list"), &["--exact", "x"], true),
+            (Some("run"), &["--exact", "--list"], false),
+            (None, &["--list", "--format", "terse"], true),
+            (None, &["--bench", "--list"], true),
+            (None, &["-h"], true),
+            (None, &["--help"], true),
+            (None, &["--version"], true),
+            (None, &[], false),
+            (None, &["name", "--nocapture"], false),
+            (None, &["--skip", "--list"], false),
+            (None, &["--", "--list"], false),
+            (Some(""), &["--list"], true),
+            (Some("run"), &["-h"], false),
+        ];
+        for (phase, arguments, expected) in table {
+            let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+            assert_eq!(runs_no_test(phase.map(OsStr::new), &arguments), expected, "{phase:?} {arguments:?}");
+        }
+    }
+
+    #[test]
+    fn tests_are_named_for_people() {
+        let nextest = Surroundings::of_test("/", &[("NEXTEST_TEST_NAME", "db::works")]);
+        let cargo = Surroundings::of_test("/", &[]);
+        let table = [
+            (&nextest, "/t/deps/it-0123456789abcdef", "db::works"),
+            (&cargo, "/t/deps/it-0123456789abcdef", "it"),
+            (&cargo, "target/debug/my-prog", "my-prog"),
+            (&cargo, "/tmp/rustdoctestXY/rust_out", "doctests"),
+        ];
+        for (around, binary, name) in table {
+            assert_eq!(test_name(binary.as_ref(), around).expect("text"), name);
+        }
+    }
+
+    #[test]
+    fn documentation_tests_keep_a_process_each() {
+        let line = [OsString::from("qemu"), "/tmp/d/rust_out".into()];
+        let line: Vec<&OsString> = line.iter().collect();
+        let doctest = command(Command::new("qemu"), &line, line[1]);
+        let set: Vec<_> = doctest.get_envs().collect();
+        assert_eq!(set, [("RUSTDOC_DOCTEST_BIN_PATH".as_ref(), Some(line[1].as_os_str()))]);
+        assert_eq!(doctest.get_args().collect::<Vec<_>>(), ["/tmp/d/rust_out"]);
+        let other = OsString::from("/t/it");
+        assert_eq!(command(Command::new("/t/it"), &[&other], &other).get_envs().count(), 0);
+    }
+}

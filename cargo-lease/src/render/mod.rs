@@ -1,0 +1,9 @@
+//! What people see.
+
+mod status;
+mod table;
+mod time;
+mod wait;
+
+pub(crate) use status::{status_news, status_table};
+pub(crate) use wait::WaitReport;

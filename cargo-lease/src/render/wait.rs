@@ -1,0 +1,65 @@
+//! Waiting, for people: a spinner on a terminal, else a line each time the place changes.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lease_harness::Waiting;
+use lease_harness::harness::minutes;
+
+/// How often the spinner turns.
+const TURN_EVERY: Duration = Duration::from_millis(120);
+
+/// Tells on standard error where a waiter stands.
+pub(crate) struct WaitReport {
+    /// Hidden until there is something to wait for; none where nobody watches a screen.
+    spinner: Option<ProgressBar>,
+}
+
+impl WaitReport {
+    pub(crate) fn on_stderr() -> Self {
+        let spinner = io::stderr().is_terminal().then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()));
+        Self { spinner }
+    }
+
+    /// What is to be called each time the place in the queue changes.
+    pub(crate) fn listener(&self) -> impl FnMut(&Waiting) + Send + 'static {
+        let spinner = self.spinner.clone();
+        move |waiting| match &spinner {
+            Some(spinner) => turn(spinner, waiting),
+            None => {
+                // Where standard error is gone there is nobody to tell.
+                let _ = writeln!(io::stderr().lock(), "{}", line(waiting));
+            }
+        }
+    }
+
+    /// Takes the spinner off the screen; its thread has ended afterwards.
+    pub(crate) fn finish(self) {
+        if let Some(spinner) = self.spinner {
+            spinner.disable_steady_tick();
+            spinner.finish_and_clear();
+        }
+    }
+}
+
+fn turn(spinner: &ProgressBar, waiting: &Waiting) {
+    if spinner.is_hidden() {
+        spinner.set_style(ProgressStyle::default_spinner());
+        spinner.set_draw_target(ProgressDrawTarget::stderr());
+        spinner.enable_steady_tick(TURN_EVERY);
+    }
+    spinner.set_message(message(waiting));
+}
+
+fn message(waiting: &Waiting) -> String {
+    format!("waiting for a slot of pool {}: place {}, {}", waiting.pool, waiting.position, eta(waiting))
+}
+
+fn line(waiting: &Waiting) -> String {
+    format!("… pool saturated — queue position {}, eta {}", waiting.position, eta(waiting))
+}
+
+fn eta(waiting: &Waiting) -> String {
+    minutes(waiting.eta.as_secs_f64() * 1e3)
+}

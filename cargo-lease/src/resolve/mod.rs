@@ -1,0 +1,72 @@
+//! What the command line means, together with the environment and the project's files.
+
+mod duration;
+mod pool_file;
+mod session;
+mod settings;
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub(crate) use pool_file::{Selection, find_pool_file};
+pub(crate) use session::session_text;
+pub(crate) use settings::{Settings, path_text};
+
+use crate::exit::Failure;
+
+/// Where we were started: the working directory and the environment, read once.
+#[derive(Clone, Debug)]
+pub(crate) struct Surroundings {
+    pub(crate) cwd: PathBuf,
+    env: HashMap<OsString, OsString>,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub(crate) fn of_process() -> Result<Self, Failure> {
+        let cwd = std::env::current_dir().map_err(|error| Failure::internal("cannot tell the current directory", error))?;
+        Ok(Self { cwd, env: std::env::vars_os().collect() })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_test(cwd: impl Into<PathBuf>, env: &[(&str, &str)]) -> Self {
+        Self { cwd: cwd.into(), env: env.iter().map(|(name, value)| (name.into(), value.into())).collect() }
+    }
+
+    /// An environment variable; an empty one counts as unset.
+    pub(crate) fn var_os(&self, name: &str) -> Option<&OsString> {
+        self.env.get(name.as_ref() as &std::ffi::OsStr).filter(|value| !value.is_empty())
+    }
+
+    /// The same as text.
+    pub(crate) fn var(&self, name: &str) -> Result<Option<&str>, Failure> {
+        match self.var_os(name) {
+            None => Ok(None),
+            Some(value) => match value.to_str() {
+                Some(text) => Ok(Some(text)),
+                None => Err(Failure::usage(format!("{name} {value:?}: expected UTF-8 text"))),
+            },
+        }
+    }
+
+    /// The names of the environment's variables that are text.
+    pub(crate) fn var_names(&self) -> impl Iterator<Item = &str> {
+        self.env.keys().filter_map(|name| name.to_str())
+    }
+
+    /// `path` as seen from the working directory.
+    pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
+        self.cwd.join(path)
+    }
+
+    /// Reads a text file; `None` when it is not there.
+    pub(crate) fn read(&self, path: &Path) -> Result<Option<String>, Failure> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Failure::internal(format!("cannot read {}", path.display()), error)),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `test` and `bench` on a real package.
+
+use crate::lab::{Lab, expect_code, has};
+
+/// Writes its slot and its name down.
+const LIB: &str = r#"
+//! ```
+//! assert_eq!(std::env::var("POOL_SLOT_ID").as_deref(), Ok("1"));
+//! std::fs::write(format!("{}/doc-a", std::env::var("SEEN").unwrap()), std::process::id().to_string()).unwrap();
+//! ```
+//!
+//! ```
+//! assert_eq!(std::env::var("POOL_SLOT_ID").as_deref(), Ok("1"));
+//! std::fs::write(format!("{}/doc-b", std::env::var("SEEN").unwrap()), std::process::id().to_string()).unwrap();
+//! ```
+
+pub fn seen(name: &str) {
+    let slot = std::env::var("POOL_SLOT_ID").unwrap();
+    std::fs::write(format!("{}/{name}", std::env::var("SEEN").unwrap()), slot).unwrap();
+}
+
+#[test]
+fn unit() {
+    seen("unit");
+}
+"#;
+
+const INTEGRATION: &str = r#"
+#[test]
+fn integration() {
+    scratch::seen("integration");
+    assert_eq!(std::env::var("CARGO_PKG_NAME").as_deref(), Ok("scratch"));
+    if std::env::var_os("FAIL").is_some() {
+        panic!("as it was told");
+    }
+}
+"#;
+
+fn lab() -> Lab {
+    let lab = Lab::new(1);
+    lab.package(LIB, INTEGRATION);
+    std::fs::create_dir(lab.path("seen")).expect("folder");
+    lab
+}
+
+#[test]
+fn every_binary_and_documentation_test_has_a_slot() {
+    let lab = lab();
+    let (out, err) = expect_code(lab.lease(&["--no-wait", "test"]).env("SEEN", lab.path("seen")), 0);
+    has(&out, &["test unit ... ok", "test integration ... ok", "2 passed"]);
+    assert!(!err.contains("WARNING"), "{err}");
+    assert_eq!((lab.read("seen/unit"), lab.read("seen/integration")), ("1".to_owned(), "1".to_owned()));
+    let (a, b) = (lab.read("seen/doc-a"), lab.read("seen/doc-b"));
+    assert!(!a.is_empty() && a != b, "merged documentation tests keep a process each: {a} {b}");
+    assert_eq!(lab.states(), ["free"]);
+
+    let mut failing = lab.lease(&["test", "--test", "it", "--", "--nocapture"]);
+    let (_, err) = expect_code(failing.env("SEEN", lab.path("seen")).env("FAIL", "1"), 101);
+    has(&err, &["as it was told"]);
+    assert_eq!(lab.states(), ["free"]);
+}
+
+#[test]
+fn listing_takes_no_slot_and_no_slot_is_never_green() {
+    let lab = lab();
+    let _holder = lab.holder(&[]);
+    let (out, _) = expect_code(&mut lab.lease(&["--no-wait", "test", "--test", "it", "--", "--list"]), 0);
+    has(&out, &["integration: test"]);
+    let (out, err) = expect_code(lab.lease(&["--no-wait", "test", "--test", "it"]).env("SEEN", lab.path("seen")), 1);
+    assert!(!out.contains("running"), "{out}");
+    has(&err, &["error: ", "lab"]);
+    assert_eq!(lab.read("seen/integration"), "");
+}
+
+#[test]
+fn the_users_runner_stays_in_place() {
+    let lab = lab();
+    lab.write("mine/runner", "#!/bin/sh\necho \"$POOL_SLOT_ID $1\" > \"$SEEN/runner\"\nshift\nexec \"$@\"\n");
+    for runner in ["'mine/runner x'", "['mine/runner', 'x']"] {
+        lab.write(".cargo/config.toml", &format!("[target.'cfg(unix)']\nrunner = {runner}\n"));
+        let mut command = lab.lease(&["test", "--test", "it"]);
+        expect_code(command.env("SEEN", lab.path("seen")), 0);
+        assert_eq!(lab.read("seen/runner"), "1 x\n");
+        std::fs::remove_file(lab.path("seen/runner")).expect("written");
+    }
+}
+
+#[test]
+fn benches_are_wrapped_too() {
+    let lab = lab();
+    let bench = "fn main() { assert!(std::env::args().any(|word| word == \"--bench\")); scratch::seen(\"bench\"); }\n";
+    lab.write("benches/own.rs", bench);
+    let manifest = lab.read("Cargo.toml") + "[[bench]]\nname = \"own\"\nharness = false\n";
+    lab.write("Cargo.toml", &manifest);
+    expect_code(lab.lease(&["bench", "--bench", "own"]).env("SEEN", lab.path("seen")), 0);
+    assert_eq!(lab.read("seen/bench"), "1");
+}
+
+#[test]
+fn the_pool_is_found_in_the_manifest() {
+    let lab = lab();
+    let manifest = lab.read("Cargo.toml") + "[package.metadata.lease]\npool = \"pool.json\"\n";
+    lab.write("Cargo.toml", &manifest);
+    let mut command = lab.lease(&["test", "--test", "it"]);
+    command.env_remove("LEASE_POOL_FILE").current_dir(lab.path("tests")).env("SEEN", lab.path("seen"));
+    expect_code(&mut command, 0);
+    assert_eq!(lab.read("seen/integration"), "1");
+}

@@ -1,0 +1,11 @@
+//! `cargo-lease` from the outside: the real binary, real cargo and nextest, scratch workspaces in temporary folders.
+
+mod lab;
+
+mod help;
+
+mod cargo_test;
+mod nextest;
+mod run;
+mod status;
+mod usage;

@@ -1,0 +1,108 @@
+//! `nextest` on a real package.
+
+use std::fs;
+
+use crate::lab::{Lab, clean, expect_code, has, path_behind};
+
+/// Each test says when it starts and ends; the folder then shows which ran at the same time.
+const INTEGRATION: &str = r#"
+use std::fs::{self, File};
+
+fn in_slot(name: &str) {
+    let seen = std::env::var("SEEN").unwrap();
+    let slot = std::env::var("POOL_SLOT_ID").unwrap();
+    let busy = format!("{seen}/busy-{slot}");
+    File::create_new(&busy).expect("nobody else is in this slot");
+    fs::write(format!("{seen}/{name}"), std::env::var("NEXTEST_TEST_GROUP").unwrap()).unwrap();
+    fs::remove_file(busy).unwrap();
+}
+
+#[test] fn a() { in_slot("a") }
+#[test] fn b() { in_slot("b") }
+#[test] fn c() { in_slot("c") }
+#[test] fn d() { in_slot("d") }
+#[test] #[ignore] fn e() { in_slot("e") }
+"#;
+
+fn lab(slots: usize) -> Lab {
+    let lab = Lab::new(slots);
+    lab.package("", INTEGRATION);
+    fs::create_dir(lab.path("seen")).expect("folder");
+    lab
+}
+
+#[test]
+fn every_test_has_a_slot_and_the_queue_forms_in_nextest() {
+    let lab = lab(2);
+    let words = ["--no-wait", "nextest", "run", "--test-threads", "8"];
+    let (_, err) = expect_code(lab.lease(&words).env("SEEN", lab.path("seen")), 0);
+    has(&err, &["4 tests run: 4 passed, 1 skipped"]);
+    for test in ["a", "b", "c", "d"] {
+        assert_eq!(lab.read(&format!("seen/{test}")), "@tool:lease:lab");
+    }
+    assert!(!lab.path("seen/e").exists());
+    assert_eq!(lab.states(), ["free", "free"]);
+}
+
+#[test]
+fn listing_takes_no_slot_and_a_refused_slot_fails_the_test() {
+    let lab = lab(1);
+    let _holder = lab.holder(&[]);
+    let (out, _) = expect_code(&mut lab.lease(&["--no-wait", "nextest", "list"]), 0);
+    has(&out, &["scratch::it", "d"]);
+    let words = ["--no-wait", "nextest", "run", "--no-fail-fast"];
+    let (_, err) = expect_code(lab.lease(&words).env("SEEN", lab.path("seen")), 100);
+    has(&err, &["4 tests run: 0 passed, 4 failed", "error: "]);
+    assert!(!lab.path("seen/a").exists());
+}
+
+#[test]
+fn an_archive_runs_in_slots_too() {
+    let lab = lab(1);
+    let archive = lab.path("tests.tar.zst");
+    let archive = archive.to_str().expect("text");
+    expect_code(&mut lab.lease(&["nextest", "archive", "--archive-file", archive]), 0);
+    let words = ["--no-wait", "nextest", "run", "--archive-file", archive];
+    let (_, err) = expect_code(lab.lease(&words).env("SEEN", lab.path("seen")), 0);
+    has(&err, &["4 passed"]);
+    assert_eq!(lab.read("seen/a"), "@tool:lease:lab");
+}
+
+#[test]
+fn wrapper_scripts_that_leave_us_out_are_warned_of() {
+    let lab = lab(1);
+    let wrapper = lab.write("wrap.sh", "#!/bin/sh\nexec \"$@\"\n");
+    let config = format!(
+        "experimental = ['wrapper-scripts']
+         [scripts.wrapper.mine]
+         command = {wrapper:?}
+         [[profile.default.scripts]]
+         filter = 'test(a)'
+         run-wrapper = 'mine'"
+    );
+    lab.write(".config/nextest.toml", &config);
+    let mut command = lab.lease(&["nextest", "run", "-E", "test(=b)"]);
+    let (_, err) = expect_code(command.env("SEEN", lab.path("seen")), 0);
+    has(&err, &["warning: ", "nextest.toml", "'mine'", "around-wrapper"]);
+}
+
+#[test]
+fn a_pools_name_need_not_be_a_groups_name() {
+    let lab = lab(1);
+    lab.write("pool.json", r#"{"name": "9.x", "slots": [{"id": "only-one"}]}"#);
+    expect_code(lab.lease(&["nextest", "run", "-E", "test(=b)"]).env("SEEN", lab.path("seen")), 0);
+    assert_eq!(lab.read("seen/b"), "@tool:lease:pool-9-x");
+}
+
+#[test]
+fn cargo_finds_us_as_its_subcommand() {
+    let lab = lab(1);
+    let mut command = std::process::Command::new("cargo");
+    clean(&mut command);
+    let programs = std::path::Path::new(crate::lab::PROGRAM).parent().expect("folder");
+    command.args(["lease", "--pool", "pool.json", "nextest", "run", "-E", "test(=a)"]);
+    command.current_dir(lab.path("")).env("PATH", path_behind(programs)).env("SEEN", lab.path("seen"));
+    command.env("LEASE_STORE", lab.path("store")).env("CARGO_TARGET_DIR", lab.path("target"));
+    expect_code(&mut command, 0);
+    assert_eq!(lab.read("seen/a"), "@tool:lease:lab");
+}

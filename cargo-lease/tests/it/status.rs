@@ -1,0 +1,72 @@
+//! `status`: who holds what.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::lab::{Lab, Started, expect_code, has};
+
+#[test]
+fn a_table_for_people() {
+    let lab = Lab::new(2);
+    let holder = lab.holder(&["--session", "nightly run"]);
+    let (out, err) = expect_code(&mut lab.lease(&["status"]), 0);
+    assert_eq!(err, "");
+    let lines: Vec<&str> = out.lines().collect();
+    has(lines[0], &[lab.path("store").to_str().expect("text")]);
+    let columns: Vec<&str> = lines[2].split_whitespace().collect();
+    assert_eq!(columns, ["SLOT", "STATE", "HOLDER", "SESSION", "SINCE", "EXPIRES"]);
+    has(lines[3], &[&holder.slot, "held", "tester", "nightly run", " ago", "in "]);
+    assert_eq!(lines[4].split_whitespace().collect::<Vec<_>>(), ["2", "free"]);
+    let session = lines[2].find("SESSION").expect("column");
+    assert_eq!(lines[3].find("nightly run"), Some(session));
+    assert_eq!(lines.len(), 5, "{out}");
+}
+
+#[test]
+fn the_queue_is_shown() {
+    let lab = Lab::new(1);
+    let _holder = lab.holder(&[]);
+    let mut waiter = lab.lease(&["run", "--session", "patient", "--", "true"]);
+    let mut waiter = Started(waiter.stderr(Stdio::piped()).spawn().expect("cargo-lease starts"));
+    let mut line = String::new();
+    BufReader::new(waiter.0.stderr.take().expect("piped")).read_line(&mut line).expect("text");
+    let (out, _) = expect_code(&mut lab.lease(&["status"]), 0);
+    has(&out, &["PLACE", "patient", "blocking", "~8m", "a lease lasts 8m on average"]);
+    assert_eq!(lab.status()["queue"][0]["position"], 1);
+}
+
+#[test]
+fn json_is_one_object_and_creates_nothing() {
+    let lab = Lab::new(2);
+    let status = lab.status();
+    assert_eq!(status["ok"], true);
+    assert_eq!(status["slots"].as_array().map(Vec::len), Some(2));
+    assert!(!lab.path("store").exists());
+    let (after, _) = expect_code(&mut lab.lease(&["status", "--pool", "pool.json", "--json"]), 0);
+    assert_eq!(after.lines().count(), 1);
+}
+
+#[test]
+fn who_does_not_read_on_is_no_failure() {
+    let lab = Lab::new(1);
+    let mut status = lab.lease(&["status"]);
+    let mut status = Started(status.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("cargo-lease starts"));
+    drop(status.0.stdout.take());
+    let mut err = String::new();
+    std::io::Read::read_to_string(&mut status.0.stderr.take().expect("piped"), &mut err).expect("text");
+    assert_eq!((status.0.wait().expect("ended").code(), err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_watch_prints_again_when_something_changed() {
+    let lab = Lab::new(1);
+    let mut watch = lab.lease(&["status", "--watch", "--json"]);
+    let mut watch = Started(watch.stdout(Stdio::piped()).spawn().expect("cargo-lease starts"));
+    let mut out = BufReader::new(watch.0.stdout.take().expect("piped")).lines();
+    let mut next = || out.next().expect("a line").expect("text");
+    has(&next(), &[r#""state":"free""#]);
+    let holder = lab.holder(&[]);
+    has(&next(), &[r#""state":"held""#]);
+    assert_eq!(holder.end().code(), Some(0));
+    has(&next(), &[r#""state":"free""#]);
+}

@@ -1,0 +1,103 @@
+//! Bad input: one clear error on standard error, exit code 2, and nothing started.
+
+use crate::lab::{Lab, cargo, expect_code, has, path_with};
+
+/// A cargo that writes down how it was started.
+const FAKE: &str = "#!/bin/sh
+case $1 in -vV) echo 'host: x86_64-unknown-linux-gnu'; exit ;; esac
+printf '[%s]' \"$@\" >> \"$RECORD\"
+";
+
+#[test]
+fn mistakes_on_the_command_line() {
+    let lab = Lab::new(1);
+    let table: [(&[&str], &[&str]); 7] = [
+        (&["statsu"], &["statsu", "status"]),
+        (&["--pol", "x", "test"], &["--pol", "--pool"]),
+        (&["--ttl", "x", "status"], &["--ttl", "x", "minutes"]),
+        (&["--wait", "10", "status"], &["--wait", "10", "10m"]),
+        (&["--wait", "1m", "--no-wait", "status"], &["--wait", "--no-wait"]),
+        (&["--owner", "a", "--owner", "b", "status"], &["--owner", "multiple times"]),
+        (&["run", "x"], &["x"]),
+    ];
+    for (words, parts) in table {
+        let (out, err) = expect_code(&mut lab.lease(words), 2);
+        assert_eq!(out, "");
+        assert!(err.starts_with("error: "), "{err}");
+        has(&err, parts);
+    }
+    assert!(!lab.path("store").exists(), "nothing was created");
+}
+
+#[test]
+fn everything_is_checked_before_cargo_is_started() {
+    let lab = Lab::new(1);
+    lab.write("bin/cargo", FAKE);
+    lab.write("bad.json", r#"{"slots": [{"id": 1}, {"id": "1"}]}"#);
+    lab.write("plain", "a file");
+    let (bad, plain) = (lab.path("bad.json"), lab.path("plain/store"));
+    let (bad, plain) = (bad.to_str().expect("text"), plain.to_str().expect("text"));
+    let table: [(&[&str], i32, &[&str]); 5] = [
+        (&["--pool", bad], 2, &["bad.json", "1"]),
+        (&["--pool", "none.json"], 2, &["none.json"]),
+        (&["--owner", "not an owner"], 2, &["not an owner"]),
+        (&["--owner-pattern", "^team-", "--owner", "x"], 2, &["^team-"]),
+        (&["--store", plain], 3, &["plain"]),
+    ];
+    for (options, code, parts) in table {
+        for command in ["test", "bench", "nextest"] {
+            let mut words = options.to_vec();
+            words.push(command);
+            words.extend((command == "nextest").then_some("run"));
+            let mut command = lab.lease(&words);
+            command.env("CARGO", lab.path("bin/cargo")).env("RECORD", lab.path("record"));
+            let (out, err) = expect_code(&mut command, code);
+            assert_eq!(out, "");
+            assert!(err.starts_with("error: "), "{err}");
+            has(&err, parts);
+        }
+    }
+    assert!(!lab.path("record").exists(), "cargo was started: {}", lab.read("record"));
+}
+
+#[test]
+fn no_pool_file_names_the_five_places() {
+    let lab = Lab::new(1);
+    lab.write("elsewhere/x", "");
+    for words in [&["status"][..], &["run", "--", "true"], &["test"]] {
+        let mut command = lab.lease(words);
+        command.env_remove("LEASE_POOL_FILE").current_dir(lab.path("elsewhere"));
+        let (_, err) = expect_code(&mut command, 2);
+        has(&err, &["--pool", "LEASE_POOL_FILE", "[package.metadata.lease]", "[workspace.metadata.lease]", "pool.json"]);
+    }
+}
+
+#[test]
+fn wrapped_words_reach_cargo_in_their_order() {
+    let lab = Lab::new(2);
+    let fake = lab.write("bin/cargo", FAKE);
+    let cases: [(&[&str], &str, &str); 4] = [
+        (&["test", "--help"], "[test][--help]", ""),
+        (&["nextest", "list", "-E", "all()"], "[nextest][list][-E][all()]", ""),
+        (&["test", "-p", "a b", "--", "--nocapture"], "[test][-p][a b][--config][target.", "][--][--nocapture]"),
+        (&["nextest", "-v", "run", "name", "--", "--skip"], "[nextest][-v][run][--config][target.", "lab-2.toml][--][--skip]"),
+    ];
+    for (words, start, end) in cases {
+        let record = lab.path("record");
+        let _ = std::fs::remove_file(&record);
+        expect_code(lab.lease(words).env("CARGO", &fake).env("RECORD", &record), 0);
+        let line = lab.read("record");
+        assert!(line.starts_with(start) && line.ends_with(end), "{words:?}: {line}");
+    }
+    has(&lab.read("record"), &["[name][--tool-config-file][lease:/", "__runner"]);
+}
+
+#[test]
+fn nextest_that_is_not_installed_is_said() {
+    let lab = Lab::new(1);
+    let path = path_with(&lab, &[("cargo", &cargo())]);
+    let mut command = lab.lease(&["nextest", "run"]);
+    command.env("PATH", path).env("CARGO_HOME", lab.path("home"));
+    let (_, err) = expect_code(&mut command, 2);
+    has(&err, &["error: cargo-nextest is not installed", "cargo install"]);
+}
