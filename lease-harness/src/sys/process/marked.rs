@@ -16,6 +16,9 @@ mod imp {
 
     /// A process that is found may be about to fork; who looks so often finds the last of a line that does so.
     const MAX_ROUNDS: usize = 5;
+    /// The list of processes is not read in one moment, and a process that is just becoming another program shows no
+    /// environment: one look that finds nobody proves nothing.
+    const LOOKS_IN_VAIN: usize = 2;
     /// How long one round waits for the processes that it has killed.
     const ROUND_LIMIT: Duration = Duration::from_secs(2);
 
@@ -31,14 +34,19 @@ mod imp {
     pub(crate) fn kill_marked(name: &str, value: &str) -> io::Result<usize> {
         let mark = format!("{name}={value}");
         let spared = self_and_ancestors();
-        let mut n_killed = 0;
+        let (mut n_killed, mut n_looks_in_vain) = (0, 0);
         for _ in 0..MAX_ROUNDS {
             let found = marked(mark.as_bytes(), &spared)?;
             if found.is_empty() {
+                n_looks_in_vain += 1;
+            } else {
+                n_looks_in_vain = 0;
+                found.iter().try_for_each(|process| process.send(Signal::KILL))?;
+                n_killed += found.len() - wait_for_end(&found)?;
+            }
+            if n_looks_in_vain == LOOKS_IN_VAIN {
                 return Ok(n_killed);
             }
-            found.iter().try_for_each(|process| process.send(Signal::KILL))?;
-            n_killed += found.len() - wait_for_end(&found)?;
         }
         match marked(mark.as_bytes(), &spared)?.as_slice() {
             [] => Ok(n_killed),
@@ -110,6 +118,90 @@ mod imp {
     }
 
     const PARENT_FIELD: usize = 4;
+
+    #[cfg(test)]
+    mod tests {
+        use std::io::{BufRead, BufReader, Read};
+        use std::process::{Child, ChildStdout, Command, Stdio};
+
+        use super::*;
+
+        const NAME: &str = "LEASE_TEST_MARK";
+        /// Makes the test itself a marked process.
+        const SPARED: &str = "sys::process::marked::imp::tests::the_caller_and_its_ancestors_are_spared";
+
+        /// A value of a test's own, so that tests do not end each other's processes.
+        fn mark_of(test: &str) -> String {
+            format!("{test}-{}", pid())
+        }
+
+        /// Starts a shell that carries the mark, and waits until it says that all is started.
+        fn shell(script: &str, mark: &str) -> (Child, BufReader<ChildStdout>) {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]).env(NAME, mark).stdout(Stdio::piped());
+            let mut shell = command.spawn().unwrap();
+            let mut stdout = BufReader::new(shell.stdout.take().unwrap());
+            let mut line = String::new();
+            stdout.read_line(&mut line).unwrap();
+            assert_eq!(line, "started\n");
+            (shell, stdout)
+        }
+
+        /// Returns when nobody can write to the output any more.
+        fn wait_for_silence(mut stdout: BufReader<ChildStdout>) {
+            stdout.read_to_string(&mut String::new()).unwrap();
+        }
+
+        #[test]
+        fn grandchildren_in_sessions_of_their_own_are_found() {
+            let mark = mark_of("grandchildren");
+            // Each shell in between has ended when the first line is read.
+            let script = "(setsid sleep 1000 & setsid sh -c 'sleep 1000 & sleep 1000 & echo started' & wait $!)";
+            let (mut shell, stdout) = shell(script, &mark);
+            assert!(shell.wait().unwrap().success());
+            assert_eq!(kill_marked(NAME, &mark).unwrap(), 3);
+            wait_for_silence(stdout);
+            assert_eq!(kill_marked(NAME, &mark).unwrap(), 0);
+        }
+
+        #[test]
+        fn only_the_whole_value_of_the_very_variable_counts() {
+            let mark = mark_of("whole");
+            let longer = format!("{mark}0");
+            let (mut other, _stdout) = shell("echo started; exec sleep 1000", &longer);
+            assert_eq!(kill_marked(NAME, &mark).unwrap(), 0);
+            assert_eq!(kill_marked(&NAME[1..], &longer).unwrap(), 0);
+            assert_eq!(other.try_wait().unwrap(), None);
+            assert_eq!(kill_marked(NAME, &longer).unwrap(), 1);
+            assert!(!other.wait().unwrap().success());
+        }
+
+        #[test]
+        fn who_starts_new_ones_is_ended_with_them() {
+            let mark = mark_of("restarts");
+            let (mut shell, stdout) = shell("(while :; do echo started; sleep 1000; done) & wait", &mark);
+            assert!(3 <= kill_marked(NAME, &mark).unwrap());
+            wait_for_silence(stdout);
+            shell.wait().unwrap();
+            assert_eq!(kill_marked(NAME, &mark).unwrap(), 0);
+        }
+
+        #[test]
+        fn the_caller_and_its_ancestors_are_spared() {
+            if let Ok(mark) = std::env::var(NAME) {
+                assert_eq!(kill_marked(NAME, &mark).unwrap(), 1);
+                return;
+            }
+            let me = std::env::current_exe().unwrap();
+            // The shell is an ancestor of the one that kills, and has one more child.
+            let script = "sleep 1000 & \"$0\" --exact \"$1\" && echo survived; wait";
+            let mut command = Command::new("sh");
+            command.args(["-c", script]).arg(me).arg(SPARED).env(NAME, mark_of("spared"));
+            let output = command.output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            assert!(text.contains("1 passed") && text.ends_with("survived\n"), "{text}");
+        }
+    }
 }
 
 #[cfg(not(target_os = "linux"))]

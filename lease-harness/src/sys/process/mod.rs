@@ -113,7 +113,7 @@ pub(crate) fn parent_gone_watch() -> ParentWatch {
 impl ParentWatch {
     /// Whether it is gone. It has been if somebody else has adopted this process.
     pub(crate) fn is_gone(&self) -> bool {
-        getppid() != self.expected || self.parent.as_ref().is_some_and(|parent| parent.end_fd().is_some_and(is_readable))
+        getppid() != self.expected || self.parent.as_ref().is_some_and(Process::is_gone)
     }
 
     /// Readable when it is gone; none means that one has to look.
