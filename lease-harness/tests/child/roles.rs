@@ -58,7 +58,7 @@ fn wrap(arguments: Vec<OsString>) -> ExitCode {
     }
     if is_set("--late") {
         let parent = parent_id();
-        println!("late");
+        say("late");
         while parent_id() == parent {
             std::thread::yield_now();
         }
@@ -85,7 +85,7 @@ fn wrap(arguments: Vec<OsString>) -> ExitCode {
             eprintln!("own handler: {}", own_usr1.load(Ordering::SeqCst));
         }
         if is_set("--linger") {
-            println!("lingering");
+            say("lingering");
             loop {
                 std::thread::park();
             }

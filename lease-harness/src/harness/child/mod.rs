@@ -93,7 +93,7 @@ impl Child {
         if parent.as_ref().is_some_and(ParentWatch::is_gone) {
             return Ok(Ended::Orphaned);
         }
-        Running::start(self.command, parent, watches)?.to_its_end()
+        Running::start(self.command, parent, watches)?.wait_for_end()
     }
 
     fn watched_parent(&self) -> Option<ParentWatch> {
@@ -141,7 +141,7 @@ impl<'a> Running<'a> {
         Ok(Self { child, relay: Relay::new(caught, witness), parent, watches, ending: None })
     }
 
-    fn to_its_end(mut self) -> io::Result<Ended> {
+    fn wait_for_end(mut self) -> io::Result<Ended> {
         loop {
             self.sleep()?;
             if let Some(status) = self.child.try_wait()? {
