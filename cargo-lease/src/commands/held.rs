@@ -52,6 +52,10 @@ pub(super) fn run_in(
         StartedBy::TestRunner => Child::new(command),
     };
     let ended = child.run(&[slot.loss_watch()]);
+    if !matches!(ended, Ok(Ended::Exited(_))) {
+        // It was cut off, so what it had started may still work on the slot that the next holder is about to get.
+        slot.end_survivors().unwrap_or_else(|error| exit::report(&error));
+    }
     let released = slot.release();
     let ended = ended.map_err(|error| Failure::start(&program, error))?;
     if let Ended::Lost(sentence) = &ended {
