@@ -115,6 +115,14 @@ impl Crowd {
         check_nothing_held(&self.store());
     }
 
+    /// Checks that leases never show up in anybody's `git status`.
+    #[track_caller]
+    pub(crate) fn check_unseen_by_git(&self) {
+        for worktree in &self.worktrees {
+            assert_eq!(scratch::changes(&self.lab, worktree), "", "leases show up in the status of a repository");
+        }
+    }
+
     fn port_of(&self, slot: &str) -> String {
         let slot = self.slots.iter().find(|candidate| candidate["id"] == slot);
         slot.unwrap_or_else(|| panic!("a slot that the pool has not"))["port"].to_string()

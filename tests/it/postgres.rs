@@ -28,6 +28,7 @@ fn two_worktrees_share_two_databases() {
         assert_eq!(run.stdout.matches("test result: ok. 1 passed").count(), N_TESTS, "{}", run.account());
     }
     crowd.check_history();
+    crowd.check_unseen_by_git();
     drop(server);
 }
 

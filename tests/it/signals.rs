@@ -115,23 +115,31 @@ fn a_waiter_that_is_interrupted_leaves_the_queue() {
 
 #[test]
 fn a_signalled_cargo_test_gives_its_slot_back() {
-    each_way(|signal, target| {
-        let [bare, wrapped] = [false, true].map(|is_wrapped| {
-            let lab = lab();
-            lab.write_slots(&["a"]);
-            let folder = scratch::fixture(&lab, "solo", "solo");
-            let args = ["test", "--test", "solo", "holds"];
-            let mut command = if is_wrapped { lab.lease(args) } else { lab.cargo(args) };
-            command.current_dir(folder).env("LAB_GATE", "no-gate");
-            let run = lab.start(command);
-            lab.history().wait_for("start", |_| true);
-            target.send(&run, signal);
-            let finished = run.finish();
-            if is_wrapped {
-                wait::until_true("the slot is given back", || lab.record("slot-a").is_none());
-            }
-            finished
-        });
-        assert_eq!(wrapped.status, bare.status, "{signal:?} to the {target:?}: {}", wrapped.account());
+    each_way(|signal, target| same_end_of_tests(&["test", "--test", "solo", "holds"], signal, target));
+}
+
+#[cfg(feature = "nextest")]
+#[test]
+fn a_signalled_nextest_gives_its_slot_back() {
+    each_way(|signal, target| same_end_of_tests(&["nextest", "run", "holds"], signal, target));
+}
+
+/// Runs a test with and without us, sends the run a signal while it works, and compares the ends.
+fn same_end_of_tests(args: &[&str], signal: Signal, target: Target) {
+    let [bare, wrapped] = [false, true].map(|is_wrapped| {
+        let lab = lab();
+        lab.write_slots(&["a"]);
+        let folder = scratch::fixture(&lab, "solo", "solo");
+        let mut command = if is_wrapped { lab.lease(args) } else { lab.cargo(args) };
+        command.current_dir(folder).env("LAB_GATE", "no-gate");
+        let run = lab.start(command);
+        lab.history().wait_for("start", |_| true);
+        target.send(&run, signal);
+        let finished = run.finish();
+        if is_wrapped {
+            wait::until_true("the slot is given back", || lab.record("slot-a").is_none());
+        }
+        finished
     });
+    assert_eq!(wrapped.status, bare.status, "{signal:?} to the {target:?}: {}", wrapped.account());
 }

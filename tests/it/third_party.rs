@@ -18,11 +18,17 @@ pub(crate) fn holder(lab: &Lab, args: &[&str]) -> Command {
     command
 }
 
-fn start_client(lab: &Lab, store: &Path, pool: &Path) -> Running {
+/// Starts a client of a pool, which keeps its slot until its input ends.
+fn start_client(lab: &Lab, store: &Path, pool: &Path, input: Stdio) -> Running {
     let (store, pool) = (store.display().to_string(), pool.display().to_string());
     let mut command = holder(lab, &["acquire", "--store", &store, "--pool", &pool]);
-    command.stdin(Stdio::piped());
+    command.stdin(input);
     lab.start(command)
+}
+
+/// A client of the laboratory's pool that keeps its slot until it is told to finish.
+fn start_keeper(lab: &Lab) -> Running {
+    start_client(lab, &lab.store(), &lab.pool_file(), Stdio::piped())
 }
 
 fn wait_for_word(run: &Running, word: &str) {
@@ -33,7 +39,7 @@ fn wait_for_word(run: &Running, word: &str) {
 fn two_worktrees_share_what_the_other_program_leaves() {
     let crowd = Crowd::new(Spread::OneEach);
     let pool = crowd.worktrees[0].join("pool.json");
-    let holder = start_client(&crowd.lab, &crowd.store(), &pool);
+    let holder = start_client(&crowd.lab, &crowd.store(), &pool, Stdio::piped());
     wait_for_word(&holder, "granted a");
     for run in crowd.run_in_both(&["test", "--tests"], 1, 2) {
         let run = run.expect_success();
@@ -53,7 +59,7 @@ fn the_other_program_waits_for_what_we_hold() {
     lab.write_slots(&["a"]);
     let ours = lab.start(lab.lease_actor(&[], &["hold", "gate"]));
     lab.history().wait_for("start", |_| true);
-    let client = start_client(&lab, &lab.store(), &lab.pool_file());
+    let client = start_keeper(&lab);
     lab.wait_for_queue(1);
     assert!(!client.stdout().contains("granted"), "the slot is ours");
     lab.open("gate");
@@ -69,9 +75,9 @@ fn the_other_program_waits_for_what_we_hold() {
 fn we_wait_behind_the_other_program() {
     let lab = lab();
     lab.write_slots(&["a"]);
-    let first = start_client(&lab, &lab.store(), &lab.pool_file());
+    let first = start_keeper(&lab);
     wait_for_word(&first, "granted a");
-    let second = start_client(&lab, &lab.store(), &lab.pool_file());
+    let second = start_keeper(&lab);
     lab.wait_for_queue(1);
     let ours = lab.start(lab.lease_actor(&[], &["note", "ours"]));
     lab.wait_for_queue(2);
@@ -90,7 +96,7 @@ fn a_crowd_of_both_programs_never_shares_a_slot() {
     let lab = lab();
     lab.write_slots(&["a", "b"]);
     lab.open("gate");
-    let clients: Vec<_> = (0..EACH).map(|_| start_client(&lab, &lab.store(), &lab.pool_file())).collect();
+    let clients: Vec<_> = (0..EACH).map(|_| start_client(&lab, &lab.store(), &lab.pool_file(), Stdio::null())).collect();
     let ours: Vec<_> = (0..EACH).map(|_| lab.start(lab.lease_actor(&[], &["hold", "gate"]))).collect();
     for run in ours {
         run.finish().expect_success();

@@ -11,6 +11,7 @@ fn cargo_test_in_two_worktrees_shares_two_slots() {
         assert_eq!(run.stdout.matches("test result: ok. 1 passed").count(), N_TESTS, "{}", run.account());
     }
     crowd.check_history();
+    crowd.check_unseen_by_git();
 }
 
 #[cfg(feature = "nextest")]
@@ -23,4 +24,5 @@ fn nextest_in_two_worktrees_shares_two_slots() {
         assert!(run.stderr.contains(&format!("{N_TESTS} tests run: {N_TESTS} passed")), "{}", run.account());
     }
     crowd.check_history();
+    crowd.check_unseen_by_git();
 }

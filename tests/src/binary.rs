@@ -14,8 +14,8 @@ use crate::environment;
 ///
 /// If it does not compile; cargo's output is the message.
 pub fn cargo_lease() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(build)
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    BUILT.get_or_init(build).as_ref().unwrap_or_else(|output| panic!("cargo-lease does not build:\n{output}"))
 }
 
 /// The root of the workspace.
@@ -23,7 +23,7 @@ pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace")
 }
 
-fn build() -> PathBuf {
+fn build() -> Result<PathBuf, String> {
     let mut command = Command::new(environment::cargo());
     // The build must be the one that the developer's own cargo would make, so only what the test run added is removed.
     for name in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "CARGO_PKG_NAME", "CARGO_TARGET_TMPDIR", "RUST_TEST_THREADS"] {
@@ -35,9 +35,11 @@ fn build() -> PathBuf {
         .stdin(Stdio::null())
         .output()
         .expect("cargo can be started");
-    assert!(output.status.success(), "cargo-lease does not build:\n{}", String::from_utf8_lossy(&output.stderr));
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
     let stdout = String::from_utf8_lossy(&output.stdout);
-    stdout.lines().filter_map(executable).next_back().expect("cargo names the program that it built")
+    stdout.lines().filter_map(executable).next_back().ok_or_else(|| "cargo named no program".to_owned())
 }
 
 fn executable(line: &str) -> Option<PathBuf> {

@@ -34,7 +34,7 @@ impl Running {
     /// Starts `command` as the leader of a process group of its own; its output goes to `<log>.out` and `<log>.err`.
     pub(crate) fn start(mut command: Command, log: &std::path::Path) -> Self {
         let (stdout, stderr) = (log.with_extension("out"), log.with_extension("err"));
-        let name = format!("{command:?}");
+        let name = shown(&command);
         let child = command
             .process_group(0)
             .stdout(File::create(&stdout).expect("the laboratory is writable"))
@@ -138,6 +138,12 @@ impl Finished {
 /// Gives a command an empty standard input.
 pub fn no_stdin(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null())
+}
+
+/// Program and arguments; the environment is too long to be read.
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
 fn text(path: &PathBuf) -> String {

@@ -48,8 +48,13 @@ pub fn add_worktree(lab: &Lab, repository: &Path, name: &str) -> PathBuf {
     folder
 }
 
-fn git(lab: &Lab, folder: &Path, args: &[&str]) {
+/// What `git status` sees in a worktree that is not committed.
+pub fn changes(lab: &Lab, folder: &Path) -> String {
+    git(lab, folder, &["status", "--porcelain"])
+}
+
+fn git(lab: &Lab, folder: &Path, args: &[&str]) -> String {
     let mut command = lab.command("git");
     command.args(["-c", "user.name=lab", "-c", "user.email=lab@example.org"]).args(args).current_dir(folder);
-    lab.run(command).expect_success();
+    lab.run(command).expect_success().stdout
 }

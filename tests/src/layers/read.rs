@@ -62,7 +62,8 @@ impl Source {
             module: module_of(file),
         };
         let module = source.module.clone();
-        source.read(stream, &module, false);
+        let is_test_module = module.iter().any(|name| name == "tests");
+        source.read(stream, &module, is_test_module);
         source
     }
 
