@@ -293,8 +293,9 @@ fn poll_from(env: &Env) -> Option<Duration> {
 
 /// A refusal that says of which file it speaks.
 fn about_file(error: &PoolFileError) -> SlotError {
-    let named = match error.kind() {
-        PoolFileErrorKind::Invalid => format!("{}: {error}", error.path().display()),
+    let named = match (error.kind(), error.value()) {
+        (PoolFileErrorKind::Invalid, Some(value)) => format!("{}: {error} and is {value}", error.path().display()),
+        (PoolFileErrorKind::Invalid, None) => format!("{}: {error}", error.path().display()),
         _ => error.to_string(),
     };
     SlotError::new(SlotErrorKind::Usage, named)

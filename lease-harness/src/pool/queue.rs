@@ -201,6 +201,11 @@ impl<'pool> LockedQueue<'pool> {
     pub(super) fn write(&mut self) -> PoolResult<()> {
         self.queue.damaged = false;
         self.check()?;
+        if self.queue.entries.is_empty() {
+            // No file is an empty queue, and a waiter that gave up leaves nothing.
+            disk::remove_file(&self.pool.path(QUEUE))?;
+            return Ok(());
+        }
         self.pool.write_file(QUEUE, &self.queue.to_file_text())
     }
 

@@ -1,9 +1,10 @@
 //! Where the store is.
 
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::error::{StoreError, StoreResult};
+use crate::sys::disk::normalize;
 use crate::sys::env::Env;
 
 /// Under the repository's main checkout, or the current directory.
@@ -42,19 +43,6 @@ fn checkout_at(dir: &Path) -> Option<PathBuf> {
     };
     let common = normalize(&git_dir.join(common.trim()));
     Some(common.parent().unwrap_or(dir).to_owned())
-}
-
-/// Removes `.` and `..` by the text alone, as other implementations do.
-fn normalize(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(clean.pop()),
-            part => clean.push(part),
-        }
-    }
-    clean
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, RenameFlags, Timespec, Timestamps, UTIME_NOW};
@@ -185,6 +185,19 @@ pub(crate) fn network_file_system(dir: &Path) -> DiskResult<Option<&'static str>
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn network_file_system(_dir: &Path) -> DiskResult<Option<&'static str>> {
     Ok(None)
+}
+
+/// Removes `.` and `..` by the text alone, as other implementations do.
+pub(crate) fn normalize(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(clean.pop()),
+            part => clean.push(part),
+        }
+    }
+    clean
 }
 
 /// Whether this process may create files in `dir`: its rights, and that the file system is not read-only.

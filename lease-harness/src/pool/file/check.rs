@@ -2,13 +2,14 @@
 //! the same message everywhere.
 
 use std::collections::HashSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::{Numbers, PoolFile, PoolFileError, Texts};
 use crate::json::{Json, Object, plain_text};
 use crate::pool::slot::SlotDef;
 use crate::pool::template::{Scope, value_text};
 use crate::store::is_kind;
+use crate::sys::disk::normalize;
 
 /// How a message shows what a kind must look like.
 const KIND: &str = "/^[a-z0-9][a-z0-9._-]{0,127}$/";
@@ -23,20 +24,38 @@ const PROTO: &str = "__proto__";
 /// The longest TTL that a store accepts, in minutes.
 const MAX_TTL_MINUTES: f64 = 527_040.0;
 
-type Checked<T> = Result<T, String>;
+type Checked<T> = Result<T, Wrong>;
+
+/// What is wrong with a file: the sentence that all programs say, and the value where that sentence leaves it out.
+struct Wrong {
+    message: String,
+    value: Option<String>,
+}
+
+impl Wrong {
+    fn of(value: Option<&Json>, message: String) -> Self {
+        Self { message, value: value.map(Json::to_text) }
+    }
+}
+
+impl From<String> for Wrong {
+    fn from(message: String) -> Self {
+        Self { message, value: None }
+    }
+}
 
 pub(super) fn check(raw: Json, path: &Path) -> Result<PoolFile, PoolFileError> {
     match raw.as_object().map(|fields| check_fields(fields, path)) {
         Some(Ok(file)) => Ok(PoolFile { raw, ..file }),
-        Some(Err(message)) => Err(PoolFileError::invalid(path, &message)),
-        None => Err(PoolFileError::invalid(path, "pool definition must be a JSON object")),
+        Some(Err(wrong)) => Err(PoolFileError::invalid(path, &wrong.message, wrong.value)),
+        None => Err(PoolFileError::invalid(path, "pool definition must be a JSON object", Some(raw.to_text()))),
     }
 }
 
 fn check_fields(fields: &Object, path: &Path) -> Checked<PoolFile> {
     let raw_slots = match fields.get("slots") {
         Some(Json::Array(slots)) if !slots.is_empty() => slots,
-        _ => return Err("pool definition needs a non-empty \"slots\" array".to_owned()),
+        slots => return Err(Wrong::of(slots, "pool definition needs a non-empty \"slots\" array".to_owned())),
     };
     let name = kind_field(fields, "name", "pool \"name\"", || "pool".to_owned())?;
     let kind_prefix = given(fields, "kindPrefix").map_or(Ok("slot-".to_owned()), |prefix| text("kindPrefix", prefix))?;
@@ -77,14 +96,14 @@ fn given<'a>(fields: &'a Object, field: &str) -> Option<&'a Json> {
 }
 
 fn text(field: &str, value: &Json) -> Checked<String> {
-    value.as_str().map(str::to_owned).ok_or_else(|| format!("\"{field}\" must be a string"))
+    value.as_str().map(str::to_owned).ok_or_else(|| Wrong::of(Some(value), format!("\"{field}\" must be a string")))
 }
 
 fn kind_field(fields: &Object, field: &str, label: &str, default: impl FnOnce() -> String) -> Checked<String> {
     let value = given(fields, field).cloned().unwrap_or_else(|| Json::from(default()));
     match value.as_str() {
         Some(kind) if is_kind(kind) => Ok(kind.to_owned()),
-        _ => Err(format!("invalid {label} {} — must match {KIND}", value.to_text())),
+        _ => Err(format!("invalid {label} {} — must match {KIND}", value.to_text()).into()),
     }
 }
 
@@ -105,7 +124,7 @@ fn numbers(fields: &Object) -> Checked<Numbers> {
     let get = |field: &str| match fields.get(field) {
         None => Ok(None),
         Some(Json::Number(number)) if number.is_finite() && 0.0 < *number => Ok(Some(*number)),
-        Some(_) => Err(format!("\"{field}\" must be a positive number")),
+        wrong => Err(Wrong::of(wrong, format!("\"{field}\" must be a positive number"))),
     };
     Ok(Numbers {
         ttl_minutes: get("ttlMinutes")?,
@@ -118,23 +137,23 @@ fn object_field(fields: &Object, field: &str) -> Checked<Option<Object>> {
     match fields.get(field) {
         None => Ok(None),
         Some(Json::Object(members)) => Ok(Some(members.clone())),
-        Some(_) => Err(format!("\"{field}\" must be an object")),
+        wrong => Err(Wrong::of(wrong, format!("\"{field}\" must be an object"))),
     }
 }
 
 fn grant_key(key: &str) -> Checked<()> {
     if GRANT_KEYS.contains(&key) {
-        return Err(format!("grantFields key {} collides with a built-in grant field", quoted(key)));
+        return Err(format!("grantFields key {} collides with a built-in grant field", quoted(key)).into());
     }
     Ok(())
 }
 
 fn env_template(name: &str, value: &Json) -> Checked<()> {
     if !is_env_name(name) {
-        return Err(format!("grantEnv key {} is not a valid environment variable name", quoted(name)));
+        return Err(format!("grantEnv key {} is not a valid environment variable name", quoted(name)).into());
     }
     if value.as_str().is_none() {
-        return Err(format!("grantEnv.{name} must be a template string"));
+        return Err(Wrong::of(Some(value), format!("grantEnv.{name} must be a template string")));
     }
     Ok(())
 }
@@ -148,7 +167,7 @@ fn is_env_name(name: &str) -> bool {
 fn shell_prefix(prefix: Option<&str>) -> Checked<()> {
     match prefix {
         Some(prefix) if !prefix.is_empty() && !is_env_name(prefix) => {
-            Err(format!("\"shellPrefix\" {} is not a valid environment variable name", quoted(prefix)))
+            Err(format!("\"shellPrefix\" {} is not a valid environment variable name", quoted(prefix)).into())
         }
         _ => Ok(()),
     }
@@ -164,18 +183,18 @@ struct Seen<'a> {
 
 impl Seen<'_> {
     fn slot(&mut self, idx: usize, raw: &Json) -> Checked<SlotDef> {
-        let fields = raw.as_object().ok_or_else(|| format!("slots[{idx}] must be an object"))?;
+        let fields = raw.as_object().ok_or_else(|| Wrong::of(Some(raw), format!("slots[{idx}] must be an object")))?;
         let id = slot_id(idx, fields)?;
         if !self.ids.insert(value_text(id)) {
-            return Err(format!("duplicate slot id {}", id.to_text()));
+            return Err(format!("duplicate slot id {}", id.to_text()).into());
         }
         let derived = || Json::from(format!("{}{}", self.prefix, value_text(id)));
         let kind = given(fields, "kind").cloned().unwrap_or_else(derived);
         let Some(kind_text) = kind.as_str().filter(|kind| is_kind(kind)) else {
-            return Err(format!("slot {} lease kind {} must match {KIND}", id.to_text(), kind.to_text()));
+            return Err(format!("slot {} lease kind {} must match {KIND}", id.to_text(), kind.to_text()).into());
         };
         if kind_text == self.lock || !self.kinds.insert(kind_text.to_owned()) {
-            return Err(format!("duplicate lease kind {}", kind.to_text()));
+            return Err(format!("duplicate lease kind {}", kind.to_text()).into());
         }
         let attrs = fields.iter().filter(|(key, _)| !["id", "kind", PROTO].contains(key));
         let attrs = attrs.map(|(key, value)| (key, value.clone())).collect();
@@ -185,31 +204,21 @@ impl Seen<'_> {
 
 fn slot_id(idx: usize, fields: &Object) -> Checked<&Json> {
     match fields.get("id") {
-        Some(Json::Number(number)) if !number.is_finite() => Err(format!("slots[{idx}] has an \"id\" that is no finite number")),
+        Some(Json::Number(number)) if !number.is_finite() => {
+            Err(format!("slots[{idx}] has an \"id\" that is no finite number").into())
+        }
         Some(id @ Json::Number(_)) => Ok(id),
         Some(id) if id.as_str().is_some_and(|text| !text.is_empty()) => Ok(id),
-        _ => Err(format!("slots[{idx}] needs an \"id\" (string or number)")),
+        wrong => Err(Wrong::of(wrong, format!("slots[{idx}] needs an \"id\" (string or number)"))),
     }
 }
 
 /// The directory for commands. Absolute; `.` and `..` are resolved by the text alone, as other programs do.
 fn resolve(file: &Path, cwd: &str) -> Checked<PathBuf> {
     let absolute = std::path::absolute(file).map_err(|error| format!("cannot tell the folder of {}: {error}", file.display()))?;
-    let mut folder = without_dots(&absolute);
+    let mut folder = normalize(&absolute);
     folder.pop();
-    Ok(without_dots(&folder.join(&*plain_text(cwd))))
-}
-
-fn without_dots(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(clean.pop()),
-            part => clean.push(part),
-        }
-    }
-    clean
+    Ok(normalize(&folder.join(&*plain_text(cwd))))
 }
 
 /// Fills every template for every slot, because a file that fails must fail now and not at some grant.
@@ -219,7 +228,7 @@ fn fill_grants(file: &mut PoolFile) -> Checked<()> {
         let render = |template: &Json| {
             scope.render(template).map_err(|path| {
                 let template = template.to_text();
-                format!("template {template} references unknown slot attribute \"{path}\" (slot {})", slot.id_text())
+                Wrong::from(format!("template {template} references unknown slot attribute \"{path}\" (slot {})", slot.id_text()))
             })
         };
         let env = file.grant_env.as_ref().map(|templates| render_each(templates, render)).transpose()?;

@@ -24,29 +24,36 @@ pub struct PoolFileError {
     kind: PoolFileErrorKind,
     path: PathBuf,
     message: String,
+    value: Option<String>,
     source: Option<io::Error>,
 }
 
 impl PoolFileError {
     pub(super) fn read(path: &Path, error: io::Error) -> Self {
         let message = format!("cannot read pool file {}: {}", path.display(), code(&error));
-        Self { kind: PoolFileErrorKind::Read, path: path.to_owned(), message, source: Some(error) }
+        Self { kind: PoolFileErrorKind::Read, path: path.to_owned(), message, value: None, source: Some(error) }
     }
 
     pub(super) fn syntax(path: &Path, error: &ParseError) -> Self {
         let message = format!("pool file {} is not valid JSON: {error}", path.display());
-        Self { kind: PoolFileErrorKind::Syntax, path: path.to_owned(), message, source: None }
+        Self { kind: PoolFileErrorKind::Syntax, path: path.to_owned(), message, value: None, source: None }
     }
 
-    pub(super) fn invalid(path: &Path, message: &str) -> Self {
+    pub(super) fn invalid(path: &Path, message: &str, value: Option<String>) -> Self {
         let message = plain_text(message).into_owned();
-        Self { kind: PoolFileErrorKind::Invalid, path: path.to_owned(), message, source: None }
+        Self { kind: PoolFileErrorKind::Invalid, path: path.to_owned(), message, value, source: None }
     }
 
     /// What kind of failure this is.
     #[must_use]
     pub fn kind(&self) -> PoolFileErrorKind {
         self.kind
+    }
+
+    /// The value that cannot be used, as JSON, where the message does not name it.
+    #[must_use]
+    pub fn value(&self) -> Option<&str> {
+        self.value.as_deref()
     }
 
     /// The pool file, as it was given.
