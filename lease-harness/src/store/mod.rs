@@ -12,9 +12,11 @@ mod guard;
 mod heartbeat;
 mod journal;
 mod location;
+mod options;
 mod outcome;
 mod owner;
 mod record;
+mod survey;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +27,7 @@ use guard::{Guard, Rooms};
 
 pub use alive::ProofOfLife;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
+pub use options::StoreOptions;
 pub use outcome::{Acquired, Reaped, Reconciled, Refreshed, Released, Status};
 pub use owner::OwnerFence;
 pub use record::{Expiry, Found, Record};
@@ -49,43 +52,6 @@ const IGNORE: &str = ".gitignore";
 /// A temporary file that is older than this was left by a writer that is gone.
 const TEMPORARY_LIMIT: Duration = Duration::from_secs(60);
 const LONGEST_TTL_MINUTES: f64 = 527_040.0;
-
-/// How a store is opened.
-#[derive(Clone, Debug)]
-pub struct StoreOptions {
-    /// The directory; else `LEASE_STORE`, else `logs/leases` under the repository's main checkout.
-    pub store: Option<PathBuf>,
-    /// The owner fence; else `LEASE_OWNER_PATTERN`, else the format's default. An empty one is the default.
-    pub owner_pattern: Option<String>,
-    /// How long to wait for a critical section.
-    pub guard_wait: Duration,
-    /// From which age on a critical section counts as left behind by a crash, if nothing proves the opposite.
-    pub guard_stale: Duration,
-    /// Where variables are read.
-    pub env: Env,
-    /// The time.
-    pub clock: Clock,
-    /// Tokens and names.
-    pub ids: Ids,
-    /// Whether our additions to the format are used: leases, guards and waiters name a proof of life, those of others are
-    /// believed, grants carry fence numbers. Off, everything is as any other implementation does it.
-    pub additions: bool,
-}
-
-impl Default for StoreOptions {
-    fn default() -> Self {
-        Self {
-            store: None,
-            owner_pattern: None,
-            guard_wait: Duration::from_secs(5),
-            guard_stale: Duration::from_secs(60),
-            env: Env::Process,
-            clock: Clock::system(),
-            ids: Ids::random(),
-            additions: true,
-        }
-    }
-}
 
 /// What to acquire.
 #[derive(Clone, Debug)]
@@ -358,87 +324,6 @@ impl LeaseStore {
         disk::remove_file(&self.path(kind))?;
         self.journal(now, "reap", story.0);
         Ok(Reaped::Reaped { kind: kind_text, previous: found })
-    }
-
-    /// How a kind stands. Takes no lock and changes nothing.
-    ///
-    /// # Errors
-    /// When the record cannot be read: what is held is then not known.
-    pub fn status(&self, kind: &str) -> StoreResult<Status> {
-        check_kind(kind)?;
-        Ok(self.status_of(kind, self.found(kind)?, self.now_ms()))
-    }
-
-    fn status_of(&self, kind: &str, found: Found, now: i64) -> Status {
-        let kind_text = kind.to_owned();
-        match found {
-            Found::Free => Status::Free { kind: kind_text },
-            Found::Lease(record) if !self.is_dead(&record, now) => {
-                Status::Held { kind: kind_text, expiry: record.expiry(now), record }
-            }
-            found => {
-                let expired_for_ms = if let Found::Lease(record) = &found { record.expired_for_ms(now) } else { None };
-                Status::Unknown { kind: kind_text, found, expired_for_ms }
-            }
-        }
-    }
-
-    /// Every lease of the store, sorted by name. Takes no lock and changes nothing.
-    ///
-    /// # Errors
-    /// When the directory or a record cannot be read: it is then not known what is held, and an empty answer would lie.
-    pub fn list(&self) -> StoreResult<Vec<Status>> {
-        let mut stems: Vec<String> = disk::names(self.dir())?
-            .into_iter()
-            .filter(|name| !name.starts_with('.'))
-            .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
-            .collect();
-        stems.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
-        let now = self.now_ms();
-        stems
-            .into_iter()
-            .map(|stem| {
-                if !is_kind(&stem) {
-                    return Ok(Status::Invalid { stem });
-                }
-                Ok(self.status_of(&stem, self.found(&stem)?, now))
-            })
-            .collect()
-    }
-
-    /// Reaps the dead leases whose owner is inside the fence, and corrupt ones; reports the rest.
-    ///
-    /// # Errors
-    /// When the store cannot be used; what was reaped before stays reaped.
-    pub fn reconcile(&self) -> StoreResult<Reconciled> {
-        let mut result = Reconciled { held: Vec::new(), reaped: Vec::new(), foreign: Vec::new() };
-        for status in self.list()? {
-            match &status {
-                Status::Free { .. } => {}
-                Status::Invalid { .. } => result.foreign.push(status),
-                Status::Held { record, .. } if self.is_inside(record)? => result.held.push(status),
-                Status::Unknown { found: Found::Lease(record), .. } if self.is_inside(record)? => {
-                    self.reap_listed(&status, &mut result)?;
-                }
-                Status::Unknown { found: Found::Corrupt(_), .. } => self.reap_listed(&status, &mut result)?,
-                Status::Held { .. } | Status::Unknown { .. } => result.foreign.push(status),
-            }
-        }
-        self.tidy()?;
-        Ok(result)
-    }
-
-    fn reap_listed(&self, status: &Status, result: &mut Reconciled) -> StoreResult<()> {
-        match self.reap(status.kind())? {
-            reaped @ Reaped::Reaped { .. } => result.reaped.push(reaped),
-            Reaped::NotHeld { .. } => {}
-            Reaped::Held { .. } => result.held.push(self.status(status.kind())?),
-        }
-        Ok(())
-    }
-
-    fn is_inside(&self, record: &Record) -> StoreResult<bool> {
-        record.owner().map_or(Ok(false), |owner| self.fence().contains(owner))
     }
 
     /// Whether a lease binds nobody any more: its holder is provably gone, or its time has run out and nothing proves

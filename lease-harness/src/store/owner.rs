@@ -10,8 +10,9 @@ use crate::json::{Json, utf16_units};
 
 const DEFAULT_PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$";
 
-/// How long one match may take. ECMAScript patterns backtrack, and some do so for longer than anybody lives.
-const MATCH_LIMIT: Duration = Duration::from_secs(1);
+/// How long one match may take. ECMAScript patterns backtrack, and some do so for longer than anybody lives. A host under
+/// load must not turn a slow match into a refusal, so this is far beyond what a sane pattern needs.
+const MATCH_LIMIT: Duration = Duration::from_secs(10);
 
 /// An anchored ECMAScript pattern that every owner must match.
 #[derive(Clone, Debug)]
@@ -20,6 +21,7 @@ pub struct OwnerFence {
     is_default: bool,
     /// `None` is the default, which is matched by hand: it is on every path and needs no engine.
     regex: Option<Arc<Regex>>,
+    limit: Duration,
     /// The last owner that was found inside; a store mostly sees one.
     known: Arc<Mutex<Option<String>>>,
 }
@@ -50,7 +52,7 @@ impl OwnerFence {
     }
 
     fn with(pattern: &str, regex: Option<Arc<Regex>>) -> Self {
-        Self { pattern: pattern.to_owned(), is_default: false, regex, known: Arc::default() }
+        Self { pattern: pattern.to_owned(), is_default: false, regex, limit: MATCH_LIMIT, known: Arc::default() }
     }
 
     /// Whether no pattern was given, so that the format's default counts.
@@ -81,13 +83,13 @@ impl OwnerFence {
     /// Whether an owner is inside the fence.
     ///
     /// # Errors
-    /// A usage error when the pattern needs longer than a second for this owner.
+    /// A usage error when the pattern needs longer than ten seconds for this owner.
     pub fn contains(&self, owner: &str) -> StoreResult<bool> {
         let Some(regex) = &self.regex else { return Ok(matches_default(owner)) };
         if self.known.lock().is_ok_and(|known| known.as_deref() == Some(owner)) {
             return Ok(true);
         }
-        let inside = bounded_match(regex, owner).ok_or_else(|| {
+        let inside = bounded_match(regex, owner, self.limit).ok_or_else(|| {
             let message = format!(
                 "owner pattern {} takes too long to match owner {}; write one that does not backtrack",
                 quoted(&self.pattern),
@@ -122,13 +124,13 @@ fn matches_default(owner: &str) -> bool {
 
 /// Matches as JavaScript does, by UTF-16 units. `None` when it takes too long; the thread that still tries ends with the
 /// process, which has nothing left to do but report.
-fn bounded_match(regex: &Arc<Regex>, owner: &str) -> Option<bool> {
+fn bounded_match(regex: &Arc<Regex>, owner: &str, limit: Duration) -> Option<bool> {
     let (tell, told) = mpsc::channel();
     let (regex, units) = (Arc::clone(regex), utf16_units(owner));
     std::thread::spawn(move || {
         let _ = tell.send(regex.find_from_ucs2(&units, 0).next().is_some());
     });
-    told.recv_timeout(MATCH_LIMIT).ok()
+    told.recv_timeout(limit).ok()
 }
 
 /// ECMAScript's `RegExp.prototype.toString`: a slash outside a class is escaped, and so is a line end.
@@ -180,7 +182,8 @@ mod tests {
 
     #[test]
     fn a_pattern_that_backtracks_for_ever_is_a_usage_error() {
-        let fence = OwnerFence::new("^(a+)+$").unwrap();
+        let limit = std::time::Duration::from_millis(20);
+        let fence = OwnerFence { limit, ..OwnerFence::new("^(a+)+$").unwrap() };
         assert!(fence.contains("aaaa").unwrap());
         let error = fence.contains(&format!("{}!", "a".repeat(200))).unwrap_err();
         assert!(error.to_string().contains("takes too long"), "{error}");
