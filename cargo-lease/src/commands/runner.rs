@@ -22,9 +22,8 @@ const WITH_VALUE: [&str; 7] = ["--test-threads", "--skip", "--color", "--format"
 /// Runs a test binary in a slot, or becomes it when it runs no test; returns only when that fails.
 pub(super) fn run(lease: &LeaseOptions, args: &RunnerArgs, around: &Surroundings) -> Result<ExitCode, Failure> {
     let (binary, arguments) = args.binary.split_first().expect("clap asks for a binary");
-    let line: Vec<&OsString> = args.via.iter().chain(&args.binary).collect();
     if runs_no_test(around.var_os("NEXTEST_TEST_PHASE").map(OsString::as_os_str), arguments) {
-        return Err(become_command(command(Command::new(line[0]), &line, binary), around));
+        return Err(become_command(command(args, |program| Command::new(program)), around));
     }
     let pool_file = lease.pool.as_deref().ok_or_else(|| Failure::usage("the runner needs --pool"))?;
     let mut settings = Settings::read(lease, around)?;
@@ -32,15 +31,19 @@ pub(super) fn run(lease: &LeaseOptions, args: &RunnerArgs, around: &Surroundings
         settings.session = Some(session_text(around, around.var("CARGO_PKG_NAME")?, &test_name(binary, around)?));
     }
     let slot = acquire(settings.request(pool_file))?;
-    let command = command(slot.command(line[0]), &line, binary);
+    let command = command(args, |program| slot.command(program));
     run_in(slot, command, StartedBy::TestRunner, around)
 }
 
-fn command(mut command: Command, line: &[&OsString], binary: &OsStr) -> Command {
-    command.args(&line[1..]);
-    if Path::new(binary).file_name() == Some(DOCTEST_BINARY.as_ref()) {
+/// The user's runner, if there is one, and the binary with its arguments.
+fn command(args: &RunnerArgs, start: impl FnOnce(&OsStr) -> Command) -> Command {
+    let mut line = args.via.iter().chain(&args.binary);
+    let mut command = start(line.next().expect("clap asks for a binary"));
+    command.args(line);
+    let binary = Path::new(&args.binary[0]);
+    if args.via.is_empty() && binary.file_name() == Some(DOCTEST_BINARY.as_ref()) {
         // Without a runner rustdoc itself sets this; with one it leaves it out, and all tests of a merged binary would
-        // run inside one process.
+        // run inside one process. Where the user has a runner, so it would be without us.
         command.env("RUSTDOC_DOCTEST_BIN_PATH", binary);
     }
     command
@@ -126,14 +129,20 @@ mod tests {
     }
 
     #[test]
-    fn documentation_tests_keep_a_process_each() {
-        let line = [OsString::from("qemu"), "/tmp/d/rust_out".into()];
-        let line: Vec<&OsString> = line.iter().collect();
-        let doctest = command(Command::new("qemu"), &line, line[1]);
+    fn documentation_tests_keep_a_process_each_unless_the_user_has_a_runner() {
+        let line = |via: &[&str], binary: &[&str]| {
+            let words = |words: &[&str]| words.iter().map(OsString::from).collect();
+            let args = RunnerArgs { lease: LeaseOptions::default(), via: words(via), binary: words(binary) };
+            command(&args, |program| Command::new(program))
+        };
+        let doctest = line(&[], &["/tmp/d/rust_out", "x"]);
         let set: Vec<_> = doctest.get_envs().collect();
-        assert_eq!(set, [("RUSTDOC_DOCTEST_BIN_PATH".as_ref(), Some(line[1].as_os_str()))]);
-        assert_eq!(doctest.get_args().collect::<Vec<_>>(), ["/tmp/d/rust_out"]);
-        let other = OsString::from("/t/it");
-        assert_eq!(command(Command::new("/t/it"), &[&other], &other).get_envs().count(), 0);
+        assert_eq!(set, [("RUSTDOC_DOCTEST_BIN_PATH".as_ref(), Some("/tmp/d/rust_out".as_ref()))]);
+        assert_eq!(doctest.get_args().collect::<Vec<_>>(), ["x"]);
+        let emulated = line(&["qemu", "-L"], &["/tmp/d/rust_out", "x"]);
+        assert_eq!(emulated.get_program(), "qemu");
+        assert_eq!(emulated.get_args().collect::<Vec<_>>(), ["-L", "/tmp/d/rust_out", "x"]);
+        assert_eq!(emulated.get_envs().count(), 0);
+        assert_eq!(line(&[], &["/t/it"]).get_envs().count(), 0);
     }
 }

@@ -33,6 +33,7 @@ impl ToolConfig {
         if path.is_file() {
             return Ok(path);
         }
+        create_store(store)?;
         std::fs::create_dir_all(&folder)?;
         let unfinished = folder.join(format!("{}-{}.{}.tmp", self.pool, self.width, std::process::id()));
         let mut file = std::fs::File::create(&unfinished)?;
@@ -54,6 +55,15 @@ test-group = '{group}'
             self.width
         )
     }
+}
+
+/// The first run of all comes here before anything else has made the store: it is hidden from git, as the format wants.
+fn create_store(store: &Path) -> io::Result<()> {
+    if store.is_dir() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(store)?;
+    std::fs::write(store.join(".gitignore"), "*\n")
 }
 
 /// A pool's name as nextest accepts a group's: a letter, then letters, digits, `-` and `_`.
@@ -91,16 +101,18 @@ mod tests {
     #[test]
     fn one_group_as_wide_as_the_pool() {
         let dir = tempfile::tempdir().expect("temporary folder");
+        let store = dir.path().join("logs/leases");
         let config = ToolConfig::new("db", 3);
-        let path = config.write(dir.path()).expect("written");
-        assert_eq!(path, dir.path().join(".nextest/db-3.toml"));
+        let path = config.write(&store).expect("written");
+        assert_eq!(path, store.join(".nextest/db-3.toml"));
+        assert_eq!(std::fs::read_to_string(store.join(".gitignore")).expect("hidden from git"), "*\n");
         let table: Table = std::fs::read_to_string(&path).expect("text").parse().expect("TOML");
         assert_eq!(table["test-groups"]["@tool:lease:db"]["max-threads"].as_integer(), Some(3));
         let rule = &table["profile"]["default"]["overrides"][0];
         assert_eq!(rule["filter"].as_str(), Some("all()"));
         assert_eq!(rule["test-group"].as_str(), Some("@tool:lease:db"));
-        assert_eq!(config.write(dir.path()).expect("again"), path);
-        assert_eq!(std::fs::read_dir(dir.path().join(".nextest")).expect("folder").count(), 1);
+        assert_eq!(config.write(&store).expect("again"), path);
+        assert_eq!(std::fs::read_dir(store.join(".nextest")).expect("folder").count(), 1);
     }
 
     #[test]

@@ -59,6 +59,7 @@ struct Case {
     /// The user's runner in front of the binary, `{dir}` being the case's folder; none if empty.
     via: &'static [&'static str],
     /// The same for nextest where it differs.
+    #[cfg_attr(not(feature = "test-nextest"), expect(dead_code, reason = "only nextest's test reads it"))]
     via_nextest: Option<&'static [&'static str]>,
 }
 
@@ -302,6 +303,7 @@ fn cargo_starts_our_runner_with_the_users_in_it() {
     }
 }
 
+#[cfg(feature = "test-nextest")]
 #[test]
 fn nextest_starts_our_runner_with_the_users_in_it() {
     let scratch = Scratch::new();

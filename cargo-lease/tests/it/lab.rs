@@ -62,8 +62,14 @@ impl Lab {
         let mut line = vec!["run"];
         line.extend(words);
         line.extend(["--", "sh", "-c", "echo \"$POOL_SLOT_ID\"; read wait; exit 0"]);
-        let mut child =
-            Started(self.lease(&line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("cargo-lease starts"));
+        let mut child = Started(
+            self.lease(&line)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("cargo-lease starts"),
+        );
         let mut out = BufReader::new(child.0.stdout.take().expect("piped"));
         let mut slot = String::new();
         out.read_line(&mut slot).expect("text");

@@ -5,7 +5,9 @@ mod lab;
 mod help;
 
 mod cargo_test;
-mod nextest;
 mod run;
 mod status;
 mod usage;
+
+#[cfg(feature = "test-nextest")]
+mod nextest;

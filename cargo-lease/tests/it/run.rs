@@ -107,6 +107,9 @@ fn a_lease_that_is_lost_ends_the_command_with_75() {
     let mut holder = lab.holder(&["--heartbeat-secs", "0.05"]);
     std::fs::remove_file(lab.path("store/slot-1.json")).expect("the lease's record");
     assert_eq!(holder.child.0.wait().expect("ended").code(), Some(75));
+    let mut err = String::new();
+    holder.child.0.stderr.take().expect("piped").read_to_string(&mut err).expect("text");
+    has(&err, &["error: slot 1 of pool lab", "lost"]);
 }
 
 #[test]

@@ -1,12 +1,21 @@
 //! Bad input: one clear error on standard error, exit code 2, and nothing started.
 
-use crate::lab::{Lab, cargo, expect_code, has, path_with};
+use std::ffi::OsString;
+
+use crate::lab::{Lab, cargo, expect_code, has, path_behind, path_with};
 
 /// A cargo that writes down how it was started.
 const FAKE: &str = "#!/bin/sh
 case $1 in -vV) echo 'host: x86_64-unknown-linux-gnu'; exit ;; esac
 printf '[%s]' \"$@\" >> \"$RECORD\"
 ";
+
+/// A `PATH` on which cargo and nextest are such ones.
+fn fakes(lab: &Lab) -> OsString {
+    lab.write("bin/cargo", FAKE);
+    lab.write("bin/cargo-nextest", FAKE);
+    path_behind(&lab.path("bin"))
+}
 
 #[test]
 fn mistakes_on_the_command_line() {
@@ -32,7 +41,7 @@ fn mistakes_on_the_command_line() {
 #[test]
 fn everything_is_checked_before_cargo_is_started() {
     let lab = Lab::new(1);
-    lab.write("bin/cargo", FAKE);
+    let path = fakes(&lab);
     lab.write("bad.json", r#"{"slots": [{"id": 1}, {"id": "1"}]}"#);
     lab.write("plain", "a file");
     let (bad, plain) = (lab.path("bad.json"), lab.path("plain/store"));
@@ -50,7 +59,7 @@ fn everything_is_checked_before_cargo_is_started() {
             words.push(command);
             words.extend((command == "nextest").then_some("run"));
             let mut command = lab.lease(&words);
-            command.env("CARGO", lab.path("bin/cargo")).env("RECORD", lab.path("record"));
+            command.env("CARGO", lab.path("bin/cargo")).env("PATH", &path).env("RECORD", lab.path("record"));
             let (out, err) = expect_code(&mut command, code);
             assert_eq!(out, "");
             assert!(err.starts_with("error: "), "{err}");
@@ -75,7 +84,7 @@ fn no_pool_file_names_the_five_places() {
 #[test]
 fn wrapped_words_reach_cargo_in_their_order() {
     let lab = Lab::new(2);
-    let fake = lab.write("bin/cargo", FAKE);
+    let path = fakes(&lab);
     let cases: [(&[&str], &str, &str); 4] = [
         (&["test", "--help"], "[test][--help]", ""),
         (&["nextest", "list", "-E", "all()"], "[nextest][list][-E][all()]", ""),
@@ -85,7 +94,7 @@ fn wrapped_words_reach_cargo_in_their_order() {
     for (words, start, end) in cases {
         let record = lab.path("record");
         let _ = std::fs::remove_file(&record);
-        expect_code(lab.lease(words).env("CARGO", &fake).env("RECORD", &record), 0);
+        expect_code(lab.lease(words).env("CARGO", lab.path("bin/cargo")).env("PATH", &path).env("RECORD", &record), 0);
         let line = lab.read("record");
         assert!(line.starts_with(start) && line.ends_with(end), "{words:?}: {line}");
     }
