@@ -47,7 +47,7 @@ impl Crowd {
         write_tests(&main, spread);
         fs::write(main.join("pool.json"), pool.to_string()).expect("the laboratory is writable");
         let build = |folder: &Path| {
-            let mut command = lab.cargo(["test", "--no-run", "--quiet"]);
+            let mut command = lab.cargo(["test", "--no-run"]);
             command.current_dir(folder);
             lab.run(command).expect_success();
         };
