@@ -31,16 +31,16 @@ fn start(slot: &Slot) -> Result<Server> {
     Server::start(port, &dir)
 }
 
-#[test]
 #[leased_slot(pool = "pool.json")]
+#[test]
 fn a_new_board_is_empty(slot: Slot) -> Result<()> {
     let server = start(&slot)?;
     assert!(Client::connect(server.port())?.list()?.is_empty(), "the slot was not clean");
     Ok(())
 }
 
-#[test]
 #[leased_slot(pool = "pool.json")]
+#[test]
 fn notes_survive_a_restart(slot: Slot) -> Result<()> {
     let (port, dir) = place(&slot);
     let server = Server::start(port, &dir)?;
@@ -52,8 +52,8 @@ fn notes_survive_a_restart(slot: Slot) -> Result<()> {
     Ok(())
 }
 
-#[test]
 #[leased_slot(pool = "pool.json")]
+#[test]
 fn a_port_takes_one_server(slot: Slot) -> Result<()> {
     let (port, dir) = place(&slot);
     let _first = Server::start(port, &dir)?;
@@ -62,8 +62,8 @@ fn a_port_takes_one_server(slot: Slot) -> Result<()> {
     Ok(())
 }
 
-#[test]
 #[leased_slot(pool = "pool.json")]
+#[test]
 fn an_unknown_request_is_answered_with_an_error(slot: Slot) -> Result<()> {
     let server = start(&slot)?;
     let mut client = Client::connect(server.port())?;
@@ -73,8 +73,8 @@ fn an_unknown_request_is_answered_with_an_error(slot: Slot) -> Result<()> {
     Ok(())
 }
 
-#[test]
 #[leased_slot(pool = "pool.json")]
+#[test]
 fn many_writers_lose_no_note(slot: Slot) -> Result<()> {
     let server = start(&slot)?;
     let began = Instant::now();
