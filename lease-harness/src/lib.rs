@@ -17,4 +17,6 @@ pub mod harness;
 pub mod __private;
 
 pub use harness::{Slot, SlotError, SlotErrorKind, SlotRequest, Wait, Waiting};
+#[doc = include_str!("leased_slot.md")]
+#[doc(inline)]
 pub use lease_harness_macros::leased_slot;

@@ -1,9 +1,16 @@
-//! The `#[leased_slot]` attribute. Use it through `lease_harness`.
+//! The `#[leased_slot]` attribute. Use it through `lease_harness`, where it is documented.
+//!
+//! Reading order: `args` is what stands in the attribute's parentheses, `item` is the function below it, `expand` puts
+//! both together into one call of `lease_harness::__private`.
+
+mod args;
+mod expand;
+mod item;
 
 use proc_macro::TokenStream;
 
-/// Gives a test a slot of a pool.
+/// Gives a test a slot of a pool; documented at `lease_harness::leased_slot`.
 #[proc_macro_attribute]
-pub fn leased_slot(_args: TokenStream, item: TokenStream) -> TokenStream {
-    item
+pub fn leased_slot(args: TokenStream, item: TokenStream) -> TokenStream {
+    expand::leased_slot(args.into(), item.into()).into()
 }

@@ -12,6 +12,8 @@ pub use error::{SlotError, SlotErrorKind};
 pub use request::{PoolInfo, SlotRequest, Waiting};
 pub use slot::Slot;
 
+pub(crate) use crate::sys::exit::{at_exit, exit_now};
+
 pub use crate::pool::{CommandOverrides, Wait};
 
 /// About how many minutes, for people: `~3m`, at least one.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -67,6 +68,7 @@ pub struct SlotRequest {
     heartbeat: Option<Duration>,
     listener: Option<Listener>,
     leave_on_signals: bool,
+    given_up: Option<Arc<AtomicBool>>,
 }
 
 impl fmt::Debug for SlotRequest {
@@ -88,6 +90,7 @@ impl SlotRequest {
             heartbeat: None,
             listener: None,
             leave_on_signals: false,
+            given_up: None,
         }
     }
 
@@ -162,6 +165,13 @@ impl SlotRequest {
         self
     }
 
+    /// Ends the wait, and a command that prepares the slot, once the flag is set: nobody waits for the slot any more.
+    #[must_use]
+    pub(crate) fn give_up_when(mut self, given_up: Arc<AtomicBool>) -> Self {
+        self.given_up = Some(given_up);
+        self
+    }
+
     fn open(&self) -> Result<Pool, SlotError> {
         let file = PoolFile::load(&self.file).map_err(|error| about_file(&error))?;
         let store = LeaseStore::open(&self.store)?;
@@ -209,9 +219,9 @@ impl SlotRequest {
     /// The same as [`SlotRequest::acquire`], and no thread of ours runs when it returns; [`Slot::start_heartbeat`] has to
     /// follow. For a moment in which the process's environment may be changed.
     pub(crate) fn acquire_unbeaten(self) -> Result<Slot, SlotError> {
-        let slot = self.acquire();
+        let slot = self.acquire()?;
         store::quiesce();
-        slot
+        Ok(slot)
     }
 
     /// Waits for a slot and holds it; joins an outer grant of the same pool in the same store instead.
@@ -224,9 +234,8 @@ impl SlotRequest {
     /// While it waits its place in the queue is dropped, afterwards its slot is given to the next in line, both within
     /// moments where others believe in proofs of life, else when the lifetime has run out.
     pub fn acquire(mut self) -> Result<Slot, SlotError> {
-        let ending = Ending::new(self.leave_on_signals)?;
-        let asked = ending.clone();
-        self.pool.stop = self.leave_on_signals.then(|| Arc::new(move || asked.signal().is_some()) as Stop);
+        let ending = Ending::new(self.leave_on_signals, self.given_up.take())?;
+        self.pool.stop = ending.stop();
         let pool = self.open()?;
         let outer = grants::find(&self.store.env, pool.store().dir(), pool.file().name());
         if let Some(outer) = outer {
@@ -245,7 +254,7 @@ impl SlotRequest {
         let mut tell = Teller::new(pool.file().name(), listener.as_mut());
         let outcome = pool.acquire(&wanted, &mut |standing: &Standing| {
             tell.tell(standing);
-            ending.signal().is_none()
+            !ending.is_asked()
         });
         match (outcome, ending.signal()) {
             (Ok(Outcome::Granted(held)), None) => Slot::own(pool, *held),
@@ -260,9 +269,12 @@ impl SlotRequest {
     }
 }
 
-/// A signal that ends what this process is here for.
+/// What ends a wait before its time: a signal, or that nobody waits for the slot any more.
 #[derive(Clone)]
-struct Ending(Option<Arc<Mutex<EndingSignal>>>);
+struct Ending {
+    signals: Option<Arc<Mutex<EndingSignal>>>,
+    given_up: Option<Arc<AtomicBool>>,
+}
 
 struct EndingSignal {
     caught: Caught,
@@ -270,15 +282,26 @@ struct EndingSignal {
 }
 
 impl Ending {
-    fn new(wanted: bool) -> Result<Self, SlotError> {
+    fn new(wanted: bool, given_up: Option<Arc<AtomicBool>>) -> Result<Self, SlotError> {
         let no_signals = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot catch signals: {error}"));
         let caught = wanted.then(Caught::start).transpose().map_err(no_signals)?;
-        Ok(Self(caught.map(|caught| Arc::new(Mutex::new(EndingSignal { caught, first: None })))))
+        let signals = caught.map(|caught| Arc::new(Mutex::new(EndingSignal { caught, first: None })));
+        Ok(Self { signals, given_up })
+    }
+
+    /// For commands that run for the slot, if there is anything that could end them.
+    fn stop(&self) -> Option<Stop> {
+        let ending = self.clone();
+        (self.signals.is_some() || self.given_up.is_some()).then(|| Arc::new(move || ending.is_asked()) as Stop)
+    }
+
+    fn is_asked(&self) -> bool {
+        self.signal().is_some() || self.given_up.as_ref().is_some_and(|given_up| given_up.load(Ordering::Acquire))
     }
 
     /// The first one that came.
     fn signal(&self) -> Option<i32> {
-        let mut ending = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ending = self.signals.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         let came = ending.caught.drain();
         ending.first = ending.first.or_else(|| (came & signal::END_REQUESTS).iter().next());
         ending.first

@@ -234,7 +234,12 @@ impl Slot {
         }
         match released? {
             Released::Released { .. } => Ok(()),
-            Released::NotHeld { .. } | Released::NotOwner { .. } | Released::TokenMismatch { .. } => Err(self.lost_error()),
+            Released::NotHeld { .. } | Released::NotOwner { .. } | Released::TokenMismatch { .. } => {
+                let error = self.lost_error();
+                // Whoever drops a slot does not hear of it otherwise.
+                self.loss.declare(error.to_string());
+                Err(error)
+            }
         }
     }
 

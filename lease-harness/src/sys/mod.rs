@@ -10,6 +10,7 @@ compile_error!(
 pub(crate) mod clock;
 pub(crate) mod disk;
 pub(crate) mod env;
+pub(crate) mod exit;
 pub(crate) mod lock;
 pub(crate) mod process;
 pub(crate) mod signal;

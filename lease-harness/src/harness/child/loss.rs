@@ -1,8 +1,9 @@
 //! Telling whoever works under a lease that it is lost.
 
+use std::fmt;
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Tells of the loss of a lease: readable when it happened, with the sentence for people.
 ///
@@ -12,12 +13,21 @@ pub struct LossWatch {
     inner: Arc<LossInner>,
 }
 
-#[derive(Debug)]
 struct LossInner {
     reason: OnceLock<String>,
+    hooks: Mutex<Vec<Hook>>,
     /// Gets one byte that nobody takes out, and so stays readable.
     told: PipeReader,
     tell: PipeWriter,
+}
+
+/// What is done about a loss.
+type Hook = Box<dyn FnOnce(&str) + Send>;
+
+impl fmt::Debug for LossInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LossInner").field("reason", &self.reason).finish_non_exhaustive()
+    }
 }
 
 impl LossWatch {
@@ -28,7 +38,7 @@ impl LossWatch {
     /// If the process may not have two more descriptors.
     pub fn new() -> io::Result<Self> {
         let (told, tell) = io::pipe()?;
-        Ok(Self { inner: Arc::new(LossInner { reason: OnceLock::new(), told, tell }) })
+        Ok(Self { inner: Arc::new(LossInner { reason: OnceLock::new(), hooks: Mutex::default(), told, tell }) })
     }
 
     /// Says that the lease is lost, and why: a sentence for people that names the slot. The first reason stays.
@@ -36,7 +46,26 @@ impl LossWatch {
         if self.inner.reason.set(reason.into()).is_ok() {
             // One byte goes into a pipe of ours that is empty and has a reader.
             let _ = (&self.inner.tell).write_all(b"!");
+            self.call_hooks();
         }
+    }
+
+    /// Has `hook` called with the reason when the lease is lost, on the thread that found out; here and now if it is lost
+    /// already. The heart does not beat meanwhile, so a hook that takes long has a thread of its own.
+    pub(crate) fn on_loss(&self, hook: impl FnOnce(&str) + Send + 'static) {
+        self.hooks().push(Box::new(hook));
+        if self.is_lost() {
+            self.call_hooks();
+        }
+    }
+
+    fn hooks(&self) -> MutexGuard<'_, Vec<Hook>> {
+        self.inner.hooks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn call_hooks(&self) {
+        let hooks = std::mem::take(&mut *self.hooks());
+        hooks.into_iter().for_each(|hook| hook(self.reason().unwrap_or_default()));
     }
 
     /// Why the lease was lost, if it was.
@@ -80,5 +109,17 @@ mod tests {
             watch.declare("second");
         });
         assert_eq!((watch.reason(), watch.is_lost()), (Some("first"), true));
+    }
+
+    #[test]
+    fn a_hook_is_called_once_whenever_it_came() {
+        let (said, heard) = std::sync::mpsc::channel();
+        let watch = LossWatch::new().unwrap();
+        let before = said.clone();
+        watch.on_loss(move |reason| before.send(format!("before {reason}")).unwrap());
+        watch.declare("first");
+        watch.declare("second");
+        watch.on_loss(move |reason| said.send(format!("after {reason}")).unwrap());
+        assert_eq!(heard.into_iter().collect::<Vec<_>>(), ["before first", "after first"]);
     }
 }

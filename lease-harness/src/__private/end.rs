@@ -1,0 +1,90 @@
+//! How a process with leased tests ends: slots given back, and never green after a loss.
+
+use std::io::Write as _;
+use std::panic;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+use std::thread;
+
+use super::request::explain;
+use crate::harness::{LossWatch, Slot, SlotErrorKind, at_exit, exit_now};
+
+/// The exit code of a process whose lease was lost.
+const LOST: i32 = 75;
+/// Libtest's exit code when a test failed.
+const FAILED: i32 = 101;
+
+/// The code this process ends with whatever else it says; 0 is none.
+static FORCED_CODE: AtomicI32 = AtomicI32::new(0);
+
+/// The slot that is given back when the process exits, with the process that holds it: a fork that exits must not give
+/// back what belongs to its parent.
+static HELD: Mutex<Option<(u32, Slot)>> = Mutex::new(None);
+
+/// Says something that libtest's capture does not swallow.
+pub(super) fn say(text: &str) {
+    // Nobody is left to be told that stderr is gone.
+    let _ = writeln!(std::io::stderr(), "lease-harness: {text}");
+}
+
+/// Keeps the slot until the process exits.
+pub(super) fn hold_until_exit(slot: Slot) {
+    *HELD.lock().unwrap_or_else(PoisonError::into_inner) = Some((std::process::id(), slot));
+    finish_at_exit();
+}
+
+/// From now on the process cannot end green.
+pub(super) fn never_green() {
+    let _ = FORCED_CODE.compare_exchange(0, FAILED, Ordering::SeqCst, Ordering::SeqCst);
+    finish_at_exit();
+}
+
+/// Ends the process as soon as this lease is lost.
+pub(super) fn stop_when_lost(loss: &LossWatch) {
+    loss.on_loss(|reason| {
+        let reason = reason.to_owned();
+        // Not on this thread, which is the heartbeat's: giving other slots back at exit may need it.
+        let stopping = thread::Builder::new().name("lease-lost".to_owned()).spawn(move || lost(&reason));
+        if stopping.is_err() {
+            exit_now(LOST);
+        }
+    });
+}
+
+/// Ends the process because a lease was lost, and says so once.
+pub(super) fn lost(reason: &str) -> ! {
+    static SAID: Once = Once::new();
+    FORCED_CODE.store(LOST, Ordering::SeqCst);
+    SAID.call_once(|| say(reason));
+    std::process::exit(LOST)
+}
+
+fn finish_at_exit() {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
+        if at_exit(on_exit).is_err() {
+            say("cannot give the slot back at exit; it will be taken as this process ends");
+        }
+    });
+}
+
+extern "C" fn on_exit() {
+    // A panic must not leave a C function.
+    if panic::catch_unwind(give_back).is_err() {
+        never_green();
+    }
+    match FORCED_CODE.load(Ordering::SeqCst) {
+        0 => {}
+        code => exit_now(code),
+    }
+}
+
+fn give_back() {
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some((_, slot)) = held.filter(|(process, _)| *process == std::process::id()) else { return };
+    let Err(error) = slot.release() else { return };
+    if error.kind() == SlotErrorKind::Lost {
+        FORCED_CODE.store(LOST, Ordering::SeqCst);
+    }
+    say(&explain(&error));
+}

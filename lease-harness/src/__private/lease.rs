@@ -1,0 +1,58 @@
+//! A test under a lease, and a test that could not get one.
+
+use super::end::{lost, never_green, say};
+use super::site::Site;
+use super::turn::Turn;
+use crate::harness::LossWatch;
+
+/// What a test has while its body runs; dropped after the body's last value, also when it panics.
+#[derive(Debug)]
+pub struct Lease {
+    loss: LossWatch,
+    turn: Option<Turn>,
+}
+
+impl Lease {
+    pub(super) fn new(loss: LossWatch, turn: Option<Turn>) -> Self {
+        Self { loss, turn }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(reason) = self.loss.reason() {
+            lost(reason);
+        }
+        drop(self.turn.take());
+    }
+}
+
+fn without_a_slot(site: &Site, reason: &str) -> String {
+    format!("no slot of pool `{}` for the test `{}`: {reason}", site.pool(), site.test_name())
+}
+
+/// Fails the test if it has no lease.
+#[track_caller]
+pub(super) fn or_panic<T>(site: &Site, acquired: Result<T, String>) -> T {
+    match acquired {
+        Ok(acquired) => acquired,
+        Err(reason) => panic!("{}", without_a_slot(site, &reason)),
+    }
+}
+
+/// Fails the test if it has no lease, also one that passes by panicking: that one must return.
+#[track_caller]
+pub(super) fn or_report<T>(site: &Site, acquired: Result<T, String>) -> Option<T> {
+    if !site.passes_by_panicking() {
+        return Some(or_panic(site, acquired));
+    }
+    match acquired {
+        Ok(acquired) => Some(acquired),
+        Err(reason) => {
+            say(&without_a_slot(site, &reason));
+            // If only some tests of a generator are expected to panic, returning makes the others pass.
+            never_green();
+            None
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What the attribute calls. Nothing here is public: names and meanings change with the attribute.
+//!
+//! A test is annotated in one of two forms. In the *process form*, `fn t()`, the slot belongs to the process: each place
+//! registers itself before `main` (`site`), then one constructor tells from the command line whether any of them will
+//! run here (`selection`) and if so takes the slot and sets its environment (`process_slot`). In the *test form*,
+//! `fn t(slot: Slot)`, the test takes its slot when it starts (`test_slot`). Both ask by `request`, which finds the pool
+//! file (`paths`), share a slot in turns (`turn`) and end the process when a lease is lost (`end`).
+
+mod calls;
+
+mod site;
+
+mod process_slot;
+mod test_slot;
+
+mod args;
+mod selection;
+
+mod background;
+mod lease;
+mod paths;
+mod request;
+mod turn;
+
+mod end;
+
+pub use ctor;
+
+pub use calls::{
+    process_slot, process_slot_async, process_slot_or_report, process_slot_or_report_async, test_slot, test_slot_async,
+    test_slot_or_report, test_slot_or_report_async,
+};
+pub use lease::Lease;
+pub use site::Site;

@@ -1,0 +1,146 @@
+//! Where the pool file of an attribute is.
+//!
+//! Looked for when the test runs, never when it is compiled: a nextest archive runs on a machine where the paths of the
+//! build do not exist, and a remapped workspace lies elsewhere. What runs the test says where its package is.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::harness::{SlotError, SlotErrorKind};
+
+/// Cargo and nextest set it to the package's folder when they run a test.
+const PACKAGE: &str = "CARGO_MANIFEST_DIR";
+/// Nextest sets it to the workspace's folder.
+const WORKSPACE: &str = "NEXTEST_WORKSPACE_ROOT";
+
+/// Finds the pool file: an absolute path stands; a relative one is looked for in the package's folder (without cargo in
+/// the working directory), then in the workspace's.
+pub(super) fn find(pool: &str) -> Result<PathBuf, SlotError> {
+    find_in(Path::new(pool), &places(|name| std::env::var_os(name)))
+}
+
+/// The folders to look in, in order.
+fn places(env: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    let folder = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let package = folder(PACKAGE).unwrap_or_else(|| PathBuf::from("."));
+    let workspace = folder(WORKSPACE).or_else(|| workspace_above(&package));
+    let mut places = vec![package];
+    places.extend(workspace.filter(|workspace| *workspace != places[0]));
+    places
+}
+
+/// The nearest folder above whose manifest has a workspace.
+fn workspace_above(package: &Path) -> Option<PathBuf> {
+    let package = std::path::absolute(package).ok()?;
+    package.ancestors().find(|folder| has_workspace(&folder.join("Cargo.toml"))).map(Path::to_owned)
+}
+
+fn has_workspace(manifest: &Path) -> bool {
+    let is_header = |line: &str| line.trim_start().starts_with("[workspace]") || line.trim_start().starts_with("[workspace.");
+    fs::read_to_string(manifest).is_ok_and(|text| text.lines().any(is_header))
+}
+
+fn find_in(pool: &Path, places: &[PathBuf]) -> Result<PathBuf, SlotError> {
+    if pool.is_absolute() {
+        return Ok(pool.to_owned());
+    }
+    let mut looked_at = Vec::new();
+    for place in places {
+        let file = place.join(pool);
+        match fs::metadata(&file) {
+            Ok(_) => return Ok(file),
+            Err(error) if is_absent(error.kind()) => looked_at.push(format!("`{}`", file.display())),
+            Err(error) => return Err(unusable(format!("pool file `{}`: {error}", file.display()))),
+        }
+    }
+    Err(unusable(format!("pool file `{}` not found: there is no {}", pool.display(), looked_at.join(" and no "))))
+}
+
+fn is_absent(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn unusable(message: String) -> SlotError {
+    SlotError::new(SlotErrorKind::Usage, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A workspace with one package; the folders of both.
+    fn workspace() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().to_owned();
+        let package = root.join("crates/api");
+        fs::create_dir_all(&package).unwrap();
+        fs::write(root.join("Cargo.toml"), "# [workspace]\n[workspace]\nmembers = []\n").unwrap();
+        fs::write(package.join("Cargo.toml"), "[package]\nname = \"api\"\n").unwrap();
+        (dir, root, package)
+    }
+
+    fn places_of(package: &Path, workspace: Option<&Path>) -> Vec<PathBuf> {
+        places(|name| match name {
+            PACKAGE => Some(package.into()),
+            WORKSPACE => workspace.map(Into::into),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn the_package_comes_before_the_workspace() {
+        let (_dir, root, package) = workspace();
+        let places = places_of(&package, None);
+        assert_eq!(places, [package.clone(), root.clone()]);
+        fs::write(root.join("pool.json"), "{}").unwrap();
+        assert_eq!(find_in(Path::new("pool.json"), &places).unwrap(), root.join("pool.json"));
+        fs::write(package.join("pool.json"), "{}").unwrap();
+        assert_eq!(find_in(Path::new("pool.json"), &places).unwrap(), package.join("pool.json"));
+    }
+
+    #[test]
+    fn nextest_knows_the_workspace_better_than_the_manifests() {
+        let (_dir, _, package) = workspace();
+        assert_eq!(places_of(&package, Some(Path::new("/remapped"))), [package, PathBuf::from("/remapped")]);
+    }
+
+    #[test]
+    fn a_package_that_is_its_workspace_is_looked_at_once() {
+        let (_dir, root, _) = workspace();
+        assert_eq!(places_of(&root, None), [root]);
+    }
+
+    #[test]
+    fn without_cargo_the_working_directory_stands_for_the_package() {
+        assert_eq!(places(|_| None)[0], Path::new("."));
+        assert_eq!(places(|name| (name == PACKAGE).then(OsString::new))[0], Path::new("."));
+    }
+
+    #[test]
+    fn an_absolute_path_stands_as_it_is() {
+        assert_eq!(find_in(Path::new("/no/such/pool.json"), &[]).unwrap(), Path::new("/no/such/pool.json"));
+    }
+
+    #[test]
+    fn what_is_nowhere_names_every_place() {
+        let (_dir, root, package) = workspace();
+        let error = find_in(Path::new("db/pool.json"), &places_of(&package, None)).unwrap_err();
+        assert_eq!(error.kind(), SlotErrorKind::Usage);
+        for place in [package, root] {
+            let file = place.join("db/pool.json");
+            assert!(error.to_string().contains(&format!("`{}`", file.display())), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_a_folder_is_no_hit() {
+        let (_dir, root, package) = workspace();
+        fs::write(package.join("db"), "").unwrap();
+        fs::create_dir(root.join("db")).unwrap();
+        fs::write(root.join("db/pool.json"), "{}").unwrap();
+        let found = find_in(Path::new("db/pool.json"), &places_of(&package, None)).unwrap();
+        assert_eq!(found, root.join("db/pool.json"));
+    }
+}

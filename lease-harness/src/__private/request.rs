@@ -1,0 +1,71 @@
+//! Asking for a slot on behalf of a test.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
+
+use crate::harness::{SlotError, SlotErrorKind, SlotRequest, Wait, Waiting, minutes};
+
+/// What is asked of which pool.
+#[derive(Clone, Debug)]
+pub(super) struct Ask {
+    pub(super) pool_file: PathBuf,
+    pub(super) ttl_minutes: Option<f64>,
+    pub(super) wait: Wait,
+    pub(super) owner: Option<&'static str>,
+}
+
+impl Ask {
+    /// The request; while it waits, each change of its place is told on stderr.
+    pub(super) fn request(self) -> SlotRequest {
+        let mut request = SlotRequest::from_file(self.pool_file).wait(self.wait).on_wait(tell_place);
+        if let Some(minutes) = self.ttl_minutes {
+            request = request.ttl_minutes(minutes);
+        }
+        if let Some(owner) = self.owner {
+            request = request.owner(owner);
+        }
+        request
+    }
+}
+
+fn tell_place(Waiting { pool, position, eta, .. }: &Waiting) {
+    let eta = minutes(eta.as_secs_f64() * 1000.0);
+    eprintln!("pool {pool} saturated — queue position {position}, eta {eta}");
+}
+
+/// Does the work; a panic in it is an error like others. Otherwise it would let a `#[should_panic]` test pass, or end a
+/// constructor, and with it the process, without a word.
+pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T, SlotError>) -> Result<T, SlotError> {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Err(SlotError::new(SlotErrorKind::Internal, format!("panicked while getting a slot: {text}")))
+    })
+}
+
+/// The error with its causes.
+pub(super) fn explain(error: &SlotError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        // Writing to a string cannot fail.
+        let _ = write!(text, ": {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_with_its_text() {
+        let error = guarded::<()>(|| panic::resume_unwind(Box::new("slot 3"))).unwrap_err();
+        assert_eq!((error.kind(), error.to_string().contains("slot 3")), (SlotErrorKind::Internal, true));
+        let error = guarded::<()>(|| panic::resume_unwind(Box::new(String::from("slot 4")))).unwrap_err();
+        assert!(error.to_string().contains("slot 4"));
+    }
+}

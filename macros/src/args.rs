@@ -1,0 +1,362 @@
+//! What stands in the parentheses of `#[leased_slot(…)]`.
+
+use proc_macro2::Span;
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{Error, Expr, ExprLit, Ident, Lit, LitStr, Path, Result, Token};
+
+/// Every key, in the order in which messages list them.
+const KEYS: [&str; 5] = ["pool", "ttl", "wait", "owner", "crate"];
+
+/// Words that people write for a key, and the key they mean.
+const SYNONYMS: [(&str, &str); 7] = [
+    ("file", "pool"),
+    ("path", "pool"),
+    ("minutes", "ttl"),
+    ("ttl_minutes", "ttl"),
+    ("timeout", "wait"),
+    ("user", "owner"),
+    ("krate", "crate"),
+];
+
+/// The longest TTL the format knows: 366 days.
+const MAX_TTL_MINUTES: f64 = 527_040.0;
+const TTL_RANGE: &str = "`ttl` is more than 0 and at most 527040 minutes (366 days)";
+
+/// The options of one attribute, checked.
+pub(crate) struct Args {
+    /// The pool file as written; it is resolved when the test runs.
+    pub(crate) pool: LitStr,
+    /// TTL in minutes.
+    pub(crate) ttl_minutes: Option<f64>,
+    /// How long to wait for a slot.
+    pub(crate) wait: Option<Wait>,
+    /// Who asks.
+    pub(crate) owner: Option<LitStr>,
+    /// Where the runtime is.
+    pub(crate) runtime: Path,
+}
+
+/// How long to wait for a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Not at all.
+    No,
+    /// At most so many milliseconds.
+    Millis(u64),
+}
+
+impl Args {
+    /// Reads the options; every mistake is reported, each at the word that is wrong.
+    pub(crate) fn parse(tokens: proc_macro2::TokenStream) -> Result<Self> {
+        let pairs = Punctuated::<Pair, Token![,]>::parse_terminated.parse2(tokens)?;
+        let mut found = Found::default();
+        let mut errors = None::<Error>;
+        for pair in pairs {
+            if let Err(error) = found.take(pair) {
+                match &mut errors {
+                    Some(errors) => errors.combine(error),
+                    None => errors = Some(error),
+                }
+            }
+        }
+        match errors {
+            Some(errors) => Err(errors),
+            None => found.finish(),
+        }
+    }
+}
+
+/// One `key = value`.
+struct Pair {
+    key: Ident,
+    value: Expr,
+}
+
+impl Parse for Pair {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        if input.peek(Lit) {
+            let literal: Lit = input.parse()?;
+            return Err(Error::new(literal.span(), "an option needs its name, as in `pool = \"pool.json\"`"));
+        }
+        let key = Ident::parse_any(input)?;
+        if !input.peek(Token![=]) {
+            return Err(Error::new(key.span(), format!("`{key}` needs a value, as in `{}`", example_of(&key.to_string()))));
+        }
+        input.parse::<Token![=]>()?;
+        if input.is_empty() || input.peek(Token![,]) {
+            return Err(Error::new(key.span(), format!("`{key}` needs a value, as in `{}`", example_of(&key.to_string()))));
+        }
+        Ok(Self { key, value: input.parse()? })
+    }
+}
+
+/// The options met so far.
+#[derive(Default)]
+struct Found {
+    pool: Option<LitStr>,
+    ttl_minutes: Option<f64>,
+    wait: Option<Wait>,
+    owner: Option<LitStr>,
+    runtime: Option<Path>,
+}
+
+impl Found {
+    fn take(&mut self, Pair { key, value }: Pair) -> Result<()> {
+        match key.unraw().to_string().as_str() {
+            "pool" => put(&mut self.pool, &key, text(&value, "pool")?),
+            "ttl" => put(&mut self.ttl_minutes, &key, minutes(&value)?),
+            "wait" => put(&mut self.wait, &key, wait(&value)?),
+            "owner" => put(&mut self.owner, &key, text(&value, "owner")?),
+            "crate" => put(&mut self.runtime, &key, path(value)?),
+            unknown => Err(Error::new(key.span(), unknown_key(unknown))),
+        }
+    }
+
+    fn finish(self) -> Result<Args> {
+        let pool = self
+            .pool
+            .ok_or_else(|| Error::new(Span::call_site(), "the pool is missing, as in `#[leased_slot(pool = \"pool.json\")]`"))?;
+        Ok(Args {
+            pool,
+            ttl_minutes: self.ttl_minutes,
+            wait: self.wait,
+            owner: self.owner,
+            runtime: self.runtime.unwrap_or_else(|| syn::parse_quote!(::lease_harness)),
+        })
+    }
+}
+
+/// Keeps the value of an option that may be given once.
+fn put<T>(place: &mut Option<T>, key: &Ident, value: T) -> Result<()> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Error::new(key.span(), format!("`{key}` is given twice"))),
+    }
+}
+
+/// A text that is not empty.
+fn text(value: &Expr, key: &str) -> Result<LitStr> {
+    match literal(value) {
+        Some(Lit::Str(text)) if !text.value().is_empty() => Ok(text.clone()),
+        Some(Lit::Str(text)) => Err(Error::new(text.span(), format!("`{key}` is empty"))),
+        _ => Err(Error::new_spanned(value, format!("`{key}` is a text, as in `{}`", example_of(key)))),
+    }
+}
+
+/// A TTL.
+fn minutes(value: &Expr) -> Result<f64> {
+    let number = match literal(value) {
+        Some(Lit::Int(number)) if number.suffix().is_empty() => number.base10_parse::<f64>()?,
+        Some(Lit::Float(number)) if number.suffix().is_empty() => number.base10_parse::<f64>()?,
+        Some(Lit::Int(_) | Lit::Float(_)) => {
+            return Err(Error::new_spanned(value, "`ttl` is a plain number of minutes, without a suffix"));
+        }
+        _ if is_negative(value) => return Err(Error::new_spanned(value, TTL_RANGE)),
+        _ => {
+            return Err(Error::new_spanned(value, "`ttl` is a number of minutes, as in `ttl = 30` or `ttl = 0.5`"));
+        }
+    };
+    if 0.0 < number && number <= MAX_TTL_MINUTES { Ok(number) } else { Err(Error::new_spanned(value, TTL_RANGE)) }
+}
+
+/// A wait: `0`, `"no"` or a duration.
+fn wait(value: &Expr) -> Result<Wait> {
+    let help = "`wait` is a duration, as in `wait = \"90s\"`, `\"10m\"` or `\"1h30m\"`, or `0` for not at all";
+    match literal(value) {
+        Some(Lit::Int(number)) if number.base10_digits() == "0" => Ok(Wait::No),
+        Some(Lit::Int(number)) => {
+            let digits = number.base10_digits();
+            Err(Error::new(number.span(), format!("`wait` needs a unit, as in `wait = \"{digits}s\"` or `\"{digits}m\"`")))
+        }
+        Some(Lit::Str(text)) => match text.value().as_str() {
+            "no" | "0" => Ok(Wait::No),
+            duration => match millis(duration) {
+                Some(0) => Ok(Wait::No),
+                Some(millis) => Ok(Wait::Millis(millis)),
+                None => Err(Error::new(text.span(), help)),
+            },
+        },
+        _ => Err(Error::new_spanned(value, help)),
+    }
+}
+
+/// The milliseconds of a duration: whole numbers with the units `ms`, `s`, `m`, `h` and `d`, the largest first.
+fn millis(text: &str) -> Option<u64> {
+    let mut total = 0_u64;
+    let mut last_unit = u64::MAX;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (number, after) = split_at_first(rest, |letter| !letter.is_ascii_digit())?;
+        let (unit, after) = match after.find(|letter: char| letter.is_ascii_digit()) {
+            Some(end) => after.split_at(end),
+            None => (after, ""),
+        };
+        let unit = match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return None,
+        };
+        if last_unit <= unit {
+            return None;
+        }
+        total = number.parse::<u64>().ok()?.checked_mul(unit)?.checked_add(total)?;
+        last_unit = unit;
+        rest = after;
+    }
+    (last_unit != u64::MAX).then_some(total)
+}
+
+/// Splits before the first letter that fits; none, if there is none or it is the very first.
+fn split_at_first(text: &str, fits: impl Fn(char) -> bool) -> Option<(&str, &str)> {
+    match text.find(fits)? {
+        0 => None,
+        end => Some(text.split_at(end)),
+    }
+}
+
+fn path(value: Expr) -> Result<Path> {
+    match value {
+        Expr::Path(path) if path.qself.is_none() && path.attrs.is_empty() => Ok(path.path),
+        other => Err(Error::new_spanned(other, "`crate` is a path, as in `crate = my_crate::lease_harness`")),
+    }
+}
+
+fn literal(value: &Expr) -> Option<&Lit> {
+    match value {
+        Expr::Lit(ExprLit { lit, attrs }) if attrs.is_empty() => Some(lit),
+        // A value that comes out of a `macro_rules!` variable stands in an invisible group.
+        Expr::Group(group) => literal(&group.expr),
+        _ => None,
+    }
+}
+
+fn is_negative(value: &Expr) -> bool {
+    match value {
+        Expr::Unary(unary) => matches!(unary.op, syn::UnOp::Neg(_)),
+        Expr::Group(group) => is_negative(&group.expr),
+        _ => false,
+    }
+}
+
+fn example_of(key: &str) -> &'static str {
+    match key {
+        "ttl" => "ttl = 30",
+        "wait" => "wait = \"10m\"",
+        "owner" => "owner = \"ci\"",
+        "crate" => "crate = my_crate::lease_harness",
+        _ => "pool = \"pool.json\"",
+    }
+}
+
+fn unknown_key(word: &str) -> String {
+    match near_key(word) {
+        Some(key) => format!("unknown option `{word}`: did you mean `{key}`?"),
+        None => format!("unknown option `{word}`: there are `{}`", KEYS.join("`, `")),
+    }
+}
+
+/// The key that was probably meant.
+fn near_key(word: &str) -> Option<&'static str> {
+    if let Some((_, key)) = SYNONYMS.iter().find(|(synonym, _)| *synonym == word) {
+        return Some(key);
+    }
+    KEYS.into_iter().map(|key| (edits(word, key), key)).filter(|(edits, _)| *edits <= 2).min().map(|(_, key)| key)
+}
+
+/// How many letters must be added, removed or replaced to make `from` into `to`.
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (from_idx, from_letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = from_idx + 1;
+        for (to_idx, to_letter) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(from_letter != *to_letter);
+            diagonal = row[to_idx + 1];
+            row[to_idx + 1] = replaced.min(diagonal + 1).min(row[to_idx] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_millis(text: &str, expected: Option<u64>) {
+        assert_eq!(millis(text), expected, "{text:?}");
+    }
+
+    #[test]
+    fn durations() {
+        check_millis("250ms", Some(250));
+        check_millis("90s", Some(90_000));
+        check_millis("10m", Some(600_000));
+        check_millis("1h30m", Some(5_400_000));
+        check_millis("1d2h3m4s5ms", Some(93_784_005));
+        check_millis("0s", Some(0));
+    }
+
+    #[test]
+    fn what_is_no_duration() {
+        for text in [
+            "",
+            "10",
+            "m",
+            "10 m",
+            "-1s",
+            "1.5h",
+            "30m1h",
+            "1m1m",
+            "10min",
+            "1h30",
+            "99999999999999999999s",
+            "9999999999999999999d",
+        ] {
+            check_millis(text, None);
+        }
+    }
+
+    #[track_caller]
+    fn check_near(word: &str, expected: Option<&str>) {
+        assert_eq!(near_key(word), expected, "{word:?}");
+    }
+
+    #[test]
+    fn near_keys() {
+        check_near("pol", Some("pool"));
+        check_near("pools", Some("pool"));
+        check_near("tll", Some("ttl"));
+        check_near("timeout", Some("wait"));
+        check_near("waits", Some("wait"));
+        check_near("onwer", Some("owner"));
+        check_near("krate", Some("crate"));
+        check_near("heartbeat", None);
+        check_near("", None);
+    }
+
+    #[test]
+    fn everything_at_once() {
+        let args = Args::parse(quote::quote!(pool = "p.json", ttl = 0.5, wait = "1m", owner = "ci", crate = a::b,)).unwrap();
+        assert_eq!(args.pool.value(), "p.json");
+        assert_eq!(args.ttl_minutes, Some(0.5));
+        assert_eq!(args.wait, Some(Wait::Millis(60_000)));
+        assert_eq!(args.owner.unwrap().value(), "ci");
+        assert_eq!(args.runtime.segments.len(), 2);
+    }
+
+    #[test]
+    fn no_wait_has_three_spellings() {
+        for tokens in
+            [quote::quote!(pool = "p", wait = 0), quote::quote!(pool = "p", wait = "0"), quote::quote!(pool = "p", wait = "no")]
+        {
+            assert_eq!(Args::parse(tokens).unwrap().wait, Some(Wait::No));
+        }
+    }
+}

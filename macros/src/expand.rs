@@ -1,0 +1,203 @@
+//! The attribute's output: the function as it was, with one call into the runtime in front of its body.
+
+use proc_macro2::{Literal, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{Error, Ident, ReturnType};
+
+use crate::args::{Args, Wait};
+use crate::item::{Access, SlotParam, TestFn};
+
+/// Expands one attribute; on a mistake the item stays, so that nothing else is reported about it.
+pub(crate) fn leased_slot(args: TokenStream, item: TokenStream) -> TokenStream {
+    let mut test = match syn::parse2::<TestFn>(item.clone()) {
+        Ok(test) => test,
+        Err(error) => return beside(&error, &item),
+    };
+    let second = test.take_second_leased_slot();
+    let unchanged = test.clone();
+    let slot = test.take_slot_param();
+    let checked = match second {
+        Some(second) => Err(Error::new_spanned(second, "a test takes one slot: this is a second #[leased_slot]")),
+        None => Args::parse(args),
+    };
+    match (checked, slot) {
+        (Ok(args), Ok(slot)) => Expansion { args, test, slot }.into_token_stream(),
+        (Err(error), Ok(None)) => beside(&error, &unchanged),
+        // A parameter that only we could fill would be reported a second time.
+        (Err(error), Ok(Some(_)) | Err(_)) | (Ok(_), Err(error)) => error.into_compile_error(),
+    }
+}
+
+/// An error and the item it is about.
+fn beside(error: &Error, item: &impl ToTokens) -> TokenStream {
+    let error = error.to_compile_error();
+    quote!(#error #item)
+}
+
+/// A checked attribute on a checked function.
+struct Expansion {
+    args: Args,
+    test: TestFn,
+    slot: Option<SlotParam>,
+}
+
+impl ToTokens for Expansion {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let TestFn { attrs, visibility, signature, inner_attrs, .. } = &self.test;
+        let register = self.register();
+        let acquire = self.acquire();
+        let bind = self.slot.as_ref().map(bind_slot);
+        let run = self.run_body();
+        tokens.extend(quote! {
+            #(#attrs)*
+            #visibility #signature {
+                #(#inner_attrs)*
+                #register
+                #acquire
+                #bind
+                #run
+            }
+        });
+    }
+}
+
+/// Names in the expansion that the body cannot see.
+fn hidden(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+impl Expansion {
+    /// A place of the process form is known before `main`.
+    ///
+    /// By a constructor written out: the one of the `ctor` crate does not compile in a crate that forbids unsafe code.
+    /// 101 is the earliest priority that is not the system's; macOS has none and runs constructors in the order of linking.
+    fn register(&self) -> Option<TokenStream> {
+        if self.slot.is_some() {
+            return None;
+        }
+        let runtime = &self.args.runtime;
+        let site = self.site();
+        Some(quote! {
+            static __LEASE_SITE: #runtime::__private::Site = #site;
+            const _: () = {
+                extern "C" fn register() {
+                    __LEASE_SITE.register();
+                }
+                #[used]
+                #[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array.00101"))]
+                #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func,mod_init_funcs"))]
+                static REGISTER: extern "C" fn() = register;
+            };
+        })
+    }
+
+    /// The call: it comes back with the slot, or not at all.
+    fn acquire(&self) -> TokenStream {
+        let runtime = &self.args.runtime;
+        let (call, site, bound) = match &self.slot {
+            None => ("process_slot", quote!(&__LEASE_SITE), hidden("__lease").into_token_stream()),
+            Some(param) => ("test_slot", self.site(), slot_pattern(param)),
+        };
+        let is_async = self.test.signature.asyncness.is_some();
+        let may_fail_quietly = self.test.should_panic().is_possible() && self.test.returns_unit();
+        let suffix = match (may_fail_quietly, is_async) {
+            (false, false) => "",
+            (false, true) => "_async",
+            (true, false) => "_or_report",
+            (true, true) => "_or_report_async",
+        };
+        let call = format_ident!("{call}{suffix}", span = Span::call_site());
+        let wait = is_async.then(|| quote!(.await));
+        let acquired = quote!(#runtime::__private::#call(#site)#wait);
+        if may_fail_quietly {
+            quote!(let ::core::option::Option::Some(#bound) = #acquired else { return };)
+        } else {
+            quote!(let #bound = #acquired;)
+        }
+    }
+
+    /// What the runtime is told about the place.
+    fn site(&self) -> TokenStream {
+        let Args { pool, ttl_minutes, wait, owner, runtime } = &self.args;
+        let name = self.test.signature.ident.to_string();
+        let mut site = quote!(#runtime::__private::Site::new(::core::module_path!(), #name, #pool));
+        if let Some(minutes) = ttl_minutes {
+            let minutes = Literal::f64_suffixed(*minutes);
+            site.extend(quote!(.ttl_minutes(#minutes)));
+        }
+        match wait {
+            Some(Wait::No) => site.extend(quote!(.wait_not())),
+            Some(Wait::Millis(millis)) => site.extend(quote!(.wait_millis(#millis))),
+            None => {}
+        }
+        if let Some(owner) = owner {
+            site.extend(quote!(.owner(#owner)));
+        }
+        let (ignored, should_panic) = (self.test.ignored(), self.test.should_panic());
+        if ignored.is_possible() {
+            site.extend(quote!(.ignored(#ignored)));
+        }
+        if should_panic.is_possible() {
+            site.extend(quote!(.should_panic(#should_panic)));
+        }
+        if !self.test.keeps_its_name() {
+            site.extend(quote!(.makes_several_tests()));
+        }
+        site
+    }
+
+    /// The body, its value kept until its last temporary is gone: only then may the slot be given back.
+    fn run_body(&self) -> TokenStream {
+        let body = &self.test.body;
+        let value = hidden("__value");
+        match &self.test.signature.output {
+            ReturnType::Default => quote!(let () = #body;),
+            ReturnType::Type(_, ty) if is_never(ty) => quote!(#body),
+            ReturnType::Type(_, ty) => {
+                let annotation = (!names_impl(ty.to_token_stream())).then(|| quote!(: #ty));
+                quote! {
+                    let #value #annotation = #body;
+                    #[allow(unreachable_code)]
+                    #value
+                }
+            }
+        }
+    }
+}
+
+fn is_never(ty: &syn::Type) -> bool {
+    matches!(ty, syn::Type::Never(_))
+}
+
+/// An `impl Trait` cannot be written down a second time.
+fn names_impl(ty: TokenStream) -> bool {
+    ty.into_iter().any(|token| match token {
+        proc_macro2::TokenTree::Ident(ident) => ident == "impl",
+        proc_macro2::TokenTree::Group(group) => names_impl(group.stream()),
+        _ => false,
+    })
+}
+
+/// Lease and slot in one pattern: the slot is dropped first.
+fn slot_pattern(param: &SlotParam) -> TokenStream {
+    let (lease, slot) = (hidden("__lease"), hidden("__slot"));
+    match param.access {
+        Access::Owned | Access::Shared => quote!((#lease, #slot)),
+        Access::Exclusive => quote!((#lease, mut #slot)),
+    }
+}
+
+/// The parameter as a local of the body.
+fn bind_slot(param: &SlotParam) -> TokenStream {
+    let SlotParam { attrs, pattern, ty, access } = param;
+    let slot = hidden("__slot");
+    let value = match access {
+        Access::Owned => quote!(#slot),
+        Access::Shared => quote!(&#slot),
+        Access::Exclusive => quote!(&mut #slot),
+    };
+    quote_spanned!(Span::mixed_site()=> #(#attrs)* let #pattern: #ty = #value;)
+}
+
+#[cfg(test)]
+mod tests;

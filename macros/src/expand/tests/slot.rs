@@ -1,0 +1,172 @@
+//! The test form: a slot of its own.
+
+use quote::quote;
+
+use super::{check, pool};
+
+#[test]
+fn a_slot_of_its_own() {
+    check(
+        pool(),
+        quote! {
+            #[test]
+            fn works(slot: Slot) {
+                use_it(slot);
+            }
+        },
+        r##"
+#[test]
+fn works() {
+    let (__lease, __slot) = ::lease_harness::__private::test_slot(
+        ::lease_harness::__private::Site::new(
+            ::core::module_path!(),
+            "works",
+            "pool.json",
+        ),
+    );
+    let slot: Slot = __slot;
+    let () = {
+        use_it(slot);
+    };
+}
+"##,
+    );
+}
+
+#[test]
+fn a_borrowed_slot() {
+    check(
+        pool(),
+        quote! {
+            /// Documented.
+            #[test]
+            fn works<'a>(#[allow(unused)] slot: &'a leases::Slot) -> Result<(), Error> {
+                #![allow(clippy::all)]
+                use_it(slot)
+            }
+        },
+        r##"
+/// Documented.
+#[test]
+fn works<'a>() -> Result<(), Error> {
+    #![allow(clippy::all)]
+    let (__lease, __slot) = ::lease_harness::__private::test_slot(
+        ::lease_harness::__private::Site::new(
+            ::core::module_path!(),
+            "works",
+            "pool.json",
+        ),
+    );
+    #[allow(unused)]
+    let slot: &leases::Slot = &__slot;
+    let __value: Result<(), Error> = { use_it(slot) };
+    #[allow(unreachable_code)] __value
+}
+"##,
+    );
+}
+
+#[test]
+fn a_mutable_pattern_and_an_exclusive_borrow() {
+    check(
+        pool(),
+        quote! {
+            fn works(mut slot: &mut Slot) {}
+        },
+        r##"
+fn works() {
+    let (__lease, mut __slot) = ::lease_harness::__private::test_slot(
+        ::lease_harness::__private::Site::new(
+            ::core::module_path!(),
+            "works",
+            "pool.json",
+        ),
+    );
+    let mut slot: &mut Slot = &mut __slot;
+    let () = {};
+}
+"##,
+    );
+}
+
+#[test]
+fn an_unused_slot_lives_as_long_as_the_test() {
+    check(
+        pool(),
+        quote! {
+            async fn works(_: Slot) {}
+        },
+        r##"
+async fn works() {
+    let (__lease, __slot) = ::lease_harness::__private::test_slot_async(
+            ::lease_harness::__private::Site::new(
+                ::core::module_path!(),
+                "works",
+                "pool.json",
+            ),
+        )
+        .await;
+    let _: Slot = __slot;
+    let () = {};
+}
+"##,
+    );
+}
+
+#[test]
+fn a_slot_that_should_panic() {
+    check(
+        pool(),
+        quote! {
+            #[should_panic]
+            async fn breaks(slot: Slot) {}
+        },
+        r##"
+#[should_panic]
+async fn breaks() {
+    let ::core::option::Option::Some((__lease, __slot)) = ::lease_harness::__private::test_slot_or_report_async(
+            ::lease_harness::__private::Site::new(
+                    ::core::module_path!(),
+                    "breaks",
+                    "pool.json",
+                )
+                .should_panic(true),
+        )
+        .await else { return };
+    let slot: Slot = __slot;
+    let () = {};
+}
+"##,
+    );
+}
+
+#[test]
+fn other_parameters_belong_to_others() {
+    check(
+        pool(),
+        quote! {
+            #[rstest]
+            #[case(1)]
+            pub(crate) fn works<T: Into<u8>>(fixture: u32, Slot { id, .. }: Slot, #[case] n: T) where T: Copy {}
+        },
+        r##"
+#[rstest]
+#[case(1)]
+pub(crate) fn works<T: Into<u8>>(fixture: u32, #[case] n: T)
+where
+    T: Copy,
+{
+    let (__lease, __slot) = ::lease_harness::__private::test_slot(
+        ::lease_harness::__private::Site::new(
+                ::core::module_path!(),
+                "works",
+                "pool.json",
+            )
+            .makes_several_tests(),
+    );
+    let Slot { id, .. }: Slot = __slot;
+    let () = {};
+}
+"##,
+    );
+}

@@ -1,0 +1,301 @@
+//! The function below the attribute, and what its other attributes say about it.
+
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{
+    Attribute, Error, FnArg, Meta, Pat, PatType, Path, Result, ReturnType, Signature, Token, Type, TypeReference, Visibility,
+};
+
+/// Attributes that leave a function one test under its own name. Anything else may be a generator (rstest,
+/// test_case) whose tests are called `name::something`.
+const NAME_KEEPING: [&str; 27] = [
+    "allow",
+    "bench",
+    "cfg",
+    "cold",
+    "deny",
+    "deprecated",
+    "doc",
+    "expect",
+    "file_parallel",
+    "file_serial",
+    "forbid",
+    "ignore",
+    "inline",
+    "instrument",
+    "must_use",
+    "optimize",
+    "parallel",
+    "parallel_ignore",
+    "serial",
+    "should_panic",
+    "test",
+    "test_context",
+    "test_log",
+    "tracing_test",
+    "traced_test",
+    "track_caller",
+    "warn",
+];
+
+/// A function with its body left as it was written: what is not looked at cannot be misread.
+#[derive(Clone)]
+pub(crate) struct TestFn {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) visibility: Visibility,
+    pub(crate) signature: Signature,
+    /// Attributes at the top of the body.
+    pub(crate) inner_attrs: Vec<Attribute>,
+    /// The body, with its braces.
+    pub(crate) body: Group,
+}
+
+/// The parameter that is given the slot.
+pub(crate) struct SlotParam {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) pattern: Pat,
+    /// Its type without a lifetime: the slot is a local of the test.
+    pub(crate) ty: Type,
+    pub(crate) access: Access,
+}
+
+/// How the body gets the slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Owned,
+    Shared,
+    Exclusive,
+}
+
+/// Under which conditions an attribute is there.
+#[derive(Clone, Debug)]
+pub(crate) enum Presence {
+    Never,
+    Always,
+    /// A boolean expression of `cfg!`s.
+    When(TokenStream),
+}
+
+impl Parse for TestFn {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let visibility = input.parse()?;
+        if !looks_like_fn(input) {
+            return Err(not_a_fn(input.span()));
+        }
+        let signature: Signature = input.parse()?;
+        let Some(body) = input.parse::<TokenTree>().ok().and_then(in_braces) else {
+            return Err(Error::new_spanned(signature, "#[leased_slot] goes on a function that has a body"));
+        };
+        let (inner_attrs, body) = split_inner_attrs(body)?;
+        Ok(Self { attrs, visibility, signature, inner_attrs, body })
+    }
+}
+
+fn looks_like_fn(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    while ahead.peek(Token![const])
+        || ahead.peek(Token![async])
+        || ahead.peek(Token![unsafe])
+        || ahead.peek(Token![extern])
+        || ahead.peek(syn::LitStr)
+    {
+        if ahead.parse::<TokenTree>().is_err() {
+            return false;
+        }
+    }
+    ahead.peek(Token![fn])
+}
+
+fn not_a_fn(span: Span) -> Error {
+    Error::new(span, "#[leased_slot] goes on a test function")
+}
+
+/// The body itself: one that comes out of a `macro_rules!` variable stands in an invisible group.
+fn in_braces(body: TokenTree) -> Option<Group> {
+    match body {
+        TokenTree::Group(body) if body.delimiter() == Delimiter::Brace => Some(body),
+        TokenTree::Group(body) if body.delimiter() == Delimiter::None => syn::parse2(body.stream()).ok().and_then(in_braces),
+        _ => None,
+    }
+}
+
+fn split_inner_attrs(body: Group) -> Result<(Vec<Attribute>, Group)> {
+    let split = |input: ParseStream<'_>| Ok((Attribute::parse_inner(input)?, input.parse::<TokenStream>()?));
+    let (inner_attrs, rest) = split.parse2(body.stream())?;
+    if inner_attrs.is_empty() {
+        return Ok((inner_attrs, body));
+    }
+    let mut without = Group::new(Delimiter::Brace, rest);
+    without.set_span(body.span());
+    Ok((inner_attrs, without))
+}
+
+impl ToTokens for TestFn {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Self { attrs, visibility, signature, inner_attrs, body } = self;
+        let body = body.stream();
+        tokens.extend(quote!(#(#attrs)* #visibility #signature { #(#inner_attrs)* #body }));
+    }
+}
+
+impl TestFn {
+    /// Takes the parameter whose type is called `Slot` out of the signature.
+    pub(crate) fn take_slot_param(&mut self) -> Result<Option<SlotParam>> {
+        if let Some(FnArg::Receiver(receiver)) = self.signature.inputs.first() {
+            return Err(Error::new_spanned(receiver, "#[leased_slot] goes on a free function, not on a method"));
+        }
+        let mut slot = None;
+        let mut others = Punctuated::new();
+        for input in std::mem::take(&mut self.signature.inputs) {
+            match (slot_param(&input), &slot) {
+                (None, _) => others.push(input),
+                (Some(param), None) => slot = Some(param),
+                (Some(_), Some(_)) => {
+                    return Err(Error::new_spanned(input, "a test is given one slot; this is the second"));
+                }
+            }
+        }
+        self.signature.inputs = others;
+        Ok(slot)
+    }
+
+    /// Takes away further `#[leased_slot]`s; says where the first of them stands.
+    pub(crate) fn take_second_leased_slot(&mut self) -> Option<Path> {
+        let place = |attr: &Attribute| find_path(&attr.meta, &|path| is_named(path, "leased_slot"));
+        let first = self.attrs.iter().find_map(place);
+        self.attrs.retain(|attr| place(attr).is_none());
+        first
+    }
+
+    /// When the function is `#[ignore]`d.
+    pub(crate) fn ignored(&self) -> Presence {
+        self.presence_of("ignore")
+    }
+
+    /// When the function is expected to panic.
+    pub(crate) fn should_panic(&self) -> Presence {
+        self.presence_of("should_panic")
+    }
+
+    fn presence_of(&self, name: &str) -> Presence {
+        self.attrs.iter().map(|attr| presence_in(&attr.meta, name)).fold(Presence::Never, Presence::or)
+    }
+
+    /// Whether one test will come of this function, under its own name; with parameters left, something else must make
+    /// tests of it.
+    pub(crate) fn keeps_its_name(&self) -> bool {
+        self.signature.inputs.is_empty() && self.attrs.iter().all(|attr| keeps_name(&attr.meta))
+    }
+
+    /// Whether the function returns nothing.
+    pub(crate) fn returns_unit(&self) -> bool {
+        match &self.signature.output {
+            ReturnType::Default => true,
+            ReturnType::Type(_, ty) => {
+                matches!(&**ty, Type::Tuple(tuple) if tuple.elems.is_empty())
+            }
+        }
+    }
+}
+
+fn slot_param(input: &FnArg) -> Option<SlotParam> {
+    let FnArg::Typed(PatType { attrs, pat, ty, .. }) = input else {
+        return None;
+    };
+    let (ty, access) = match &**ty {
+        Type::Reference(reference) if is_slot(&reference.elem) => {
+            let access = if reference.mutability.is_some() { Access::Exclusive } else { Access::Shared };
+            (Type::Reference(TypeReference { lifetime: None, ..reference.clone() }), access)
+        }
+        ty if is_slot(ty) => (ty.clone(), Access::Owned),
+        _ => return None,
+    };
+    Some(SlotParam { attrs: attrs.clone(), pattern: (**pat).clone(), ty, access })
+}
+
+fn is_slot(ty: &Type) -> bool {
+    match ty {
+        Type::Path(path) => path.qself.is_none() && is_named(&path.path, "Slot"),
+        Type::Group(group) => is_slot(&group.elem),
+        Type::Paren(paren) => is_slot(&paren.elem),
+        _ => false,
+    }
+}
+
+fn is_named(path: &Path, name: &str) -> bool {
+    path.segments.last().is_some_and(|last| last.ident == name && last.arguments.is_empty())
+}
+
+/// The attributes that a `cfg_attr` adds, with its condition.
+fn cfg_attr(meta: &Meta) -> Option<(Meta, Vec<Meta>)> {
+    let Meta::List(list) = meta else { return None };
+    if !list.path.is_ident("cfg_attr") {
+        return None;
+    }
+    let mut metas = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated).ok()?.into_iter();
+    Some((metas.next()?, metas.collect()))
+}
+
+/// The first path of an attribute, also of one that a `cfg_attr` adds, that fits.
+fn find_path(meta: &Meta, fits: &dyn Fn(&Path) -> bool) -> Option<Path> {
+    match cfg_attr(meta) {
+        Some((_, added)) => added.iter().find_map(|meta| find_path(meta, fits)),
+        None => fits(meta.path()).then(|| meta.path().clone()),
+    }
+}
+
+fn presence_in(meta: &Meta, name: &str) -> Presence {
+    match cfg_attr(meta) {
+        Some((condition, added)) => {
+            added.iter().map(|meta| presence_in(meta, name)).fold(Presence::Never, Presence::or).and(&condition)
+        }
+        None if meta.path().is_ident(name) => Presence::Always,
+        None => Presence::Never,
+    }
+}
+
+fn keeps_name(meta: &Meta) -> bool {
+    if let Some((_, added)) = cfg_attr(meta) {
+        return added.iter().all(keeps_name);
+    }
+    let segments = &meta.path().segments;
+    let is_tool = segments.first().is_some_and(|first| first.ident == "rustfmt" || first.ident == "clippy");
+    is_tool || segments.last().is_some_and(|last| NAME_KEEPING.iter().any(|name| last.ident == name))
+}
+
+impl Presence {
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Always, _) | (_, Self::Always) => Self::Always,
+            (Self::Never, other) => other,
+            (this, Self::Never) => this,
+            (Self::When(this), Self::When(other)) => Self::When(quote!(#this || #other)),
+        }
+    }
+
+    fn and(self, condition: &Meta) -> Self {
+        match self {
+            Self::Never => Self::Never,
+            Self::Always => Self::When(quote!(::core::cfg!(#condition))),
+            Self::When(inner) => Self::When(quote!((::core::cfg!(#condition) && (#inner)))),
+        }
+    }
+
+    /// Whether the attribute can be there at all.
+    pub(crate) fn is_possible(&self) -> bool {
+        !matches!(self, Self::Never)
+    }
+}
+
+impl ToTokens for Presence {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        tokens.extend(match self {
+            Self::Never => quote!(false),
+            Self::Always => quote!(true),
+            Self::When(condition) => condition.clone(),
+        });
+    }
+}

@@ -1,0 +1,12 @@
+use lease_harness_macros::leased_slot;
+
+#[leased_slot(pool = "a.json")]
+#[test]
+#[leased_slot(pool = "b.json")]
+fn works() {}
+
+#[leased_slot(pool = "a.json")]
+#[cfg_attr(unix, leased_slot(pool = "b.json"))]
+fn conditionally() {}
+
+fn main() {}

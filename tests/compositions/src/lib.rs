@@ -1,0 +1,40 @@
+//! What the tests of the compositions share.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+ctor::declarative::ctor! {
+    /// Gives the test binary a store of its own below the target folder, unless it was given one: before anything that
+    /// is leased before `main`, hence the priority.
+    #[ctor(unsafe, priority = 100)]
+    fn own_store() {
+        if std::env::var_os("LEASE_STORE").is_none() {
+            let folder = std::env::current_exe().expect("this program has a path").with_file_name("compositions-store");
+            // SAFETY: In the first constructor of a program there is one thread.
+            unsafe { std::env::set_var("LEASE_STORE", folder) };
+        }
+    }
+}
+
+/// Being the only one in a part of the program; created while another is there, it panics.
+#[derive(Debug)]
+pub struct Alone(&'static AtomicBool);
+
+impl Alone {
+    /// Enters the part that `inside` stands for.
+    ///
+    /// # Panics
+    ///
+    /// If somebody is inside.
+    #[must_use]
+    #[track_caller]
+    pub fn enter(inside: &'static AtomicBool) -> Self {
+        assert!(!inside.swap(true, Ordering::SeqCst), "two tests over one slot at once");
+        Self(inside)
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,28 @@
+//! Under a slot that somebody else holds, as below `cargo lease`.
+
+use crate::program::{Package, code, said, verdicts};
+
+#[test]
+fn every_test_runs_over_the_outer_slot() {
+    let package = Package::with_pool(r#"{"name": "behaviour", "slots": [{"id": "outer"}, {"id": "other"}]}"#);
+    let outer = package.request().acquire().unwrap();
+    let output = package.program_under(&outer, &["scenario::", "--skip", "process_case_panics"]).output().unwrap();
+    assert_eq!(code(&output), Some(0), "{}", said(&output));
+    let passed = verdicts(&output).values().filter(|verdict| *verdict == "ok").count();
+    let entered = package.entered();
+    assert_eq!((passed, entered.len()), (11, 11), "{}", said(&output));
+    assert!(entered.iter().all(|(_, slot)| slot == "outer"), "{entered:?}");
+    assert_eq!(package.n_grants(), 1);
+    outer.release().unwrap();
+}
+
+#[test]
+fn an_outer_slot_that_is_gone_is_not_used() {
+    let package = Package::with_pool(r#"{"name": "behaviour", "slots": [{"id": "outer"}]}"#);
+    let outer = package.request().acquire().unwrap();
+    let mut program = package.program_under(&outer, &["--exact", "scenario::process", "scenario::slot"]);
+    outer.release().unwrap();
+    let output = program.output().unwrap();
+    assert_eq!(code(&output), Some(101), "{}", said(&output));
+    assert_eq!(package.entered(), []);
+}

@@ -1,0 +1,8 @@
+//! What really happens: this program runs itself, its leased scenarios selected, over a store and a pool of the test's.
+
+mod joined;
+mod losses;
+mod program;
+mod refusals;
+mod scenario;
+mod taking;

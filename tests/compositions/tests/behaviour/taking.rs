@@ -1,0 +1,108 @@
+//! When the process takes a slot, and that it gives it back.
+
+use std::collections::BTreeSet;
+
+use crate::program::{NONE, Package, code, said, verdicts};
+use crate::scenario;
+
+const ONE_SLOT: &str = r#"{"name": "behaviour", "slots": [{"id": "only"}]}"#;
+
+/// Runs with these arguments; the scenarios that got inside, and how many slots were granted.
+fn run(args: &[&str], envs: &[(&str, &str)]) -> (BTreeSet<String>, usize) {
+    let package = Package::with_pool(ONE_SLOT);
+    let output = package.program(args).envs(envs.iter().copied()).output().unwrap();
+    assert!(code(&output).is_some(), "{}", said(&output));
+    assert_eq!(package.held(), NONE, "{}", said(&output));
+    (package.entered().into_iter().map(|(name, _)| name).collect(), package.n_grants())
+}
+
+/// With these arguments exactly these scenarios of the process form run, over one slot if there is any.
+#[track_caller]
+fn check(args: &str, envs: &[(&str, &str)], expected: &[&str]) {
+    let args: Vec<_> = args.split_whitespace().collect();
+    let (entered, n_grants) = run(&args, envs);
+    assert_eq!(entered, expected.iter().map(|name| (*name).to_owned()).collect(), "{args:?}");
+    assert_eq!(n_grants, usize::from(!expected.is_empty()), "{args:?}");
+}
+
+#[test]
+fn a_slot_is_taken_if_and_only_if_a_leased_test_runs() {
+    check("--exact scenario::process", &[], &["process"]);
+    check("scenario::process_r --skip process_case_panics", &[], &["process_result"]);
+    check("--exact scenario::process scenario::process_result", &[], &["process", "process_result"]);
+    check("scenario::process_r --skip process_case_panics --skip result", &[], &[]);
+    check("nothing_like_it --skip process_case_panics", &[], &[]);
+    check("process_ignored --skip process_case_panics", &[], &[]);
+    check("process_ignored --ignored", &[], &["process_ignored"]);
+    check("--exact scenario::process_ignored --include-ignored", &[], &["process_ignored"]);
+    check("--exact scenario::process --list", &[], &[]);
+    check("--exact scenario::process --help", &[], &[]);
+    check("--exact scenario::process --bench", &[], &[]);
+    check("--exact scenario::process --no-such-flag", &[], &[]);
+    check("--exact --test-threads 1 -- scenario::process", &[], &["process"]);
+    check("scenario::process_case_panics::case_1", &[], &["process_case_panics"]);
+}
+
+#[test]
+fn nextest_is_understood() {
+    const LIST: &[(&str, &str)] = &[("NEXTEST", "1"), ("NEXTEST_TEST_PHASE", "list")];
+    const RUN: &[(&str, &str)] = &[("NEXTEST", "1"), ("NEXTEST_TEST_PHASE", "run"), ("NEXTEST_TEST_NAME", "scenario::process")];
+    check("--list --format terse", LIST, &[]);
+    check("--list --format terse --ignored", LIST, &[]);
+    check("--exact scenario::process --nocapture", RUN, &["process"]);
+}
+
+#[test]
+fn listing_writes_nothing_but_the_list() {
+    let package = Package::without_pool();
+    let output = package.program(&["--list", "--format", "terse"]).output().unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    assert!(lines.contains("scenario::process: test\n"));
+    assert!(lines.lines().all(|line| line.ends_with(": test")), "{lines}");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[track_caller]
+fn check_given_back(variable: &str, value: &str, expected_code: i32) {
+    for test in ["scenario::process", "scenario::slot"] {
+        let package = Package::with_pool(ONE_SLOT);
+        let output = package.program(&["--exact", test]).env(variable, value).output().unwrap();
+        assert_eq!(code(&output), Some(expected_code), "{test}: {}", said(&output));
+        assert_eq!(package.entered().len(), 1, "{test}: {}", said(&output));
+        if (variable, test) == (scenario::EXITS, "scenario::slot") {
+            // No destructor runs; the next one that asks finds out that the holder is gone.
+            package.request().wait(lease_harness::Wait::No).acquire().unwrap().release().unwrap();
+        }
+        assert_eq!(package.held(), NONE, "{test}: {}", said(&output));
+    }
+}
+
+#[test]
+fn the_slot_is_given_back_however_the_process_exits() {
+    check_given_back("SCENARIO_NOTHING", "", 0);
+    check_given_back(scenario::FAILS, "1", 101);
+    check_given_back(scenario::EXITS, "3", 3);
+}
+
+#[test]
+fn the_slot_of_a_killed_process_is_free_for_the_next() {
+    for test in ["scenario::process", "scenario::slot"] {
+        let package = Package::with_pool(ONE_SLOT);
+        let mut command = package.program(&["--exact", test]);
+        let mut child = package.start_and_enter(&package.gate(), &mut command);
+        assert!(package.request().wait(lease_harness::Wait::No).acquire().is_err());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        package.request().wait(lease_harness::Wait::No).acquire().unwrap();
+    }
+}
+
+#[test]
+fn tests_with_slots_of_their_own_beside_tests_of_the_process_share_its_slot() {
+    let package = Package::with_pool(ONE_SLOT);
+    let output = package.program(&["--exact", "scenario::process", "scenario::slot", "scenario::slot_async"]).output().unwrap();
+    assert_eq!(code(&output), Some(0), "{}", said(&output));
+    assert_eq!(verdicts(&output).len(), 3);
+    assert_eq!((package.entered().len(), package.n_grants()), (3, 1));
+    assert_eq!(package.held(), NONE);
+}
