@@ -16,13 +16,22 @@ use super::site::{Site, registered};
 use super::turn::{Queue, queue_of};
 use crate::harness::{LossWatch, Slot, SlotError, SlotErrorKind, Wait};
 
+/// The process's slot, as its tests need it.
+struct Held {
+    pool_file: PathBuf,
+    /// How the tests that were expected name that file.
+    names: Vec<&'static str>,
+    loss: LossWatch,
+    queue: Arc<Queue>,
+}
+
 /// What came of the constructor.
 static PROCESS: OnceLock<Process> = OnceLock::new();
 
 /// The process's slot, or why it has none.
 enum Process {
     /// It holds a slot of the pool in this file.
-    Holds { pool_file: PathBuf, loss: LossWatch, queue: Arc<Queue> },
+    Holds(Held),
     /// Its tests need a slot and could not get one, for this reason.
     Refused(String),
     /// No slot was asked for, for this reason.
@@ -56,17 +65,20 @@ fn take_for(sites: &[&'static Site]) -> Result<Process, SlotError> {
     let Some(ask) = ask_for(&wanted)? else {
         return Ok(Process::NotAsked("no leased test is selected by the arguments of this process".to_owned()));
     };
-    let pool_file = ask.pool_file.clone();
+    let pool_file = canonical(ask.pool_file.clone());
     let slot = ask.request().acquire_unbeaten()?;
-    set_environment(&slot);
+    let environment = guarded(|| set_environment(&slot));
+    // Whatever came of that: other slots of this process need the heart too.
     slot.start_heartbeat();
+    environment?;
     let (loss, queue) = (slot.loss_watch(), queue_of(&slot));
     stop_when_lost(&loss);
     hold_until_exit(slot);
-    Ok(Process::Holds { pool_file, loss, queue })
+    let names = wanted.iter().map(|site| site.pool()).collect();
+    Ok(Process::Holds(Held { pool_file, names, loss, queue }))
 }
 
-fn set_environment(slot: &Slot) {
+fn set_environment(slot: &Slot) -> Result<(), SlotError> {
     for (name, value) in slot.envs() {
         // SAFETY: This runs in a constructor, before `main`. It is relied on that no other thread reads or writes the
         // environment without the standard library's lock: the threads of this crate do not, and those that acquiring a
@@ -74,6 +86,7 @@ fn set_environment(slot: &Slot) {
         // threads of other crates do not exist yet.
         unsafe { std::env::set_var(name, value) };
     }
+    Ok(())
 }
 
 /// One request for all tests of the process: the longest TTL, the longest wait; pool and owner must be the same.
@@ -81,7 +94,7 @@ fn ask_for(sites: &[&'static Site]) -> Result<Option<Ask>, SlotError> {
     let mut asked: Option<(Ask, &Site)> = None;
     for site in sites {
         let ask = Ask {
-            pool_file: canonical(paths::find(site.pool())?),
+            pool_file: paths::find(site.pool())?,
             ttl_minutes: site.asked_ttl_minutes(),
             wait: site.asked_wait(),
             owner: site.asked_owner(),
@@ -94,7 +107,8 @@ fn ask_for(sites: &[&'static Site]) -> Result<Option<Ask>, SlotError> {
     Ok(asked.map(|(ask, _)| ask))
 }
 
-/// The same file has the same name, however it was written.
+/// The same file has the same name, however it was written. For comparing only: what a pool file says is relative to where
+/// it was found.
 fn canonical(file: PathBuf) -> PathBuf {
     file.canonicalize().unwrap_or(file)
 }
@@ -107,7 +121,7 @@ fn together(first: Ask, first_site: &Site, next: Ask, next_site: &Site) -> Resul
             format!("the tests {tests} share this process and its slot, but not the {what}: {first}, {next}; {way_out}");
         SlotError::new(SlotErrorKind::Usage, message)
     };
-    if first.pool_file != next.pool_file {
+    if canonical(first.pool_file.clone()) != canonical(next.pool_file.clone()) {
         return Err(differ("pool", &first.pool_file.display(), &next.pool_file.display()));
     }
     if let (Some(owner), Some(other)) = (first.owner, next.owner)
@@ -140,16 +154,25 @@ fn longest_wait(first: Wait, next: Wait) -> Wait {
 }
 
 /// The process's slot, for a test that starts.
-fn held_for(site: &Site) -> Result<(LossWatch, Arc<Queue>), String> {
+fn held_for(site: &Site) -> Result<&'static Held, String> {
     match PROCESS.get() {
-        Some(Process::Holds { pool_file, loss, queue }) => match paths::find(site.pool()).map(canonical) {
-            Ok(file) if file == *pool_file => Ok((loss.clone(), Arc::clone(queue))),
-            Ok(file) => Err(other_pool(&file, pool_file)),
-            Err(error) => Err(explain(&error)),
-        },
+        Some(Process::Holds(held)) => is_about(held, site).map(|()| held),
         Some(Process::Refused(reason)) => Err(reason.clone()),
         Some(Process::NotAsked(reason)) => Err(format!("{reason}; a test with a `slot: Slot` takes one when it starts")),
         None => Err("the constructor that takes the process's slot did not run".to_owned()),
+    }
+}
+
+/// Whether the slot is of the pool that the test wants. The file is only looked for if it was not found before: a test may
+/// have changed the working directory.
+fn is_about(held: &Held, site: &Site) -> Result<(), String> {
+    if held.names.contains(&site.pool()) {
+        return Ok(());
+    }
+    match paths::find(site.pool()).map(canonical) {
+        Ok(file) if file == held.pool_file => Ok(()),
+        Ok(file) => Err(other_pool(&file, &held.pool_file)),
+        Err(error) => Err(explain(&error)),
     }
 }
 
@@ -160,20 +183,21 @@ fn other_pool(wanted: &Path, held: &Path) -> String {
 
 /// Waits for the test's turn over the process's slot.
 pub(super) fn enter(site: &Site) -> Result<Lease, String> {
-    let (loss, queue) = held_for(site)?;
-    let turn = queue.wait(thread::current().id()).map_err(|error| error.to_string())?;
-    Ok(Lease::new(loss, Some(turn)))
+    let held = held_for(site)?;
+    let turn = Arc::clone(&held.queue).wait(thread::current().id()).map_err(|error| error.to_string())?;
+    Ok(Lease::new(held.loss.clone(), Some(turn)))
 }
 
 /// Like [`enter`], without blocking the thread.
 pub(super) async fn enter_async(site: &Site) -> Result<Lease, String> {
-    let (loss, queue) = held_for(site)?;
+    let held = held_for(site)?;
+    let queue = Arc::clone(&held.queue);
     let asking = thread::current().id();
     let turn = match Arc::clone(&queue).take_if_free(asking) {
         Some(turn) => turn,
         None => background::run(move |_| queue.wait_elsewhere(asking)).await.map_err(|error| error.to_string())?,
     };
-    Ok(Lease::new(loss, Some(turn)))
+    Ok(Lease::new(held.loss.clone(), Some(turn)))
 }
 
 #[cfg(test)]
