@@ -65,6 +65,10 @@ Exit codes:
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) lease: LeaseOptions,
+    /// Which test binaries run in a slot: all, annotated (those with a #[leased_slot] test), or
+    /// binary ids such as api::it,db::* [default: `wrap` in the manifest's metadata, else all]
+    #[arg(long, value_name = "WHAT", help_heading = "Lease options")]
+    pub(crate) wrap: Option<String>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -222,6 +226,9 @@ pub(crate) struct StatusArgs {
 pub(crate) struct RunnerArgs {
     #[command(flatten)]
     pub(crate) lease: LeaseOptions,
+    /// Which binaries run in a slot.
+    #[arg(long, require_equals = true)]
+    pub(crate) wrap: Option<String>,
     /// A word of the user's own runner, which goes between us and the binary.
     #[arg(long, require_equals = true)]
     pub(crate) via: Vec<OsString>,
@@ -377,6 +384,7 @@ mod tests {
         refused(&["--wait", "5m", "status", "--wait-ms", "6"], &["--wait", "--wait-ms"]);
         refused(&["--no-wait", "run", "--wait-ms", "6", "--", "x"], &["--wait-ms", "--no-wait"]);
         refused(&["--no-wait=1", "test"], &["--no-wait"]);
+        refused(&["--wrap", "all", "status"], &["--wrap"]);
         refused(&["run", "prog"], &["prog"]);
         refused(&["run"], &["COMMAND"]);
         refused(&["run", "--"], &["COMMAND"]);

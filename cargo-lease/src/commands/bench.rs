@@ -1,13 +1,9 @@
 //! `cargo lease bench`: cargo bench with every bench binary in a slot.
 
-use std::ffi::OsString;
-
 use super::cargo::{Wrapping, exec_cargo};
-use crate::cli::LeaseOptions;
 use crate::exit::Failure;
-use crate::resolve::Surroundings;
 
 /// Becomes `cargo bench`; returns only when that fails.
-pub(super) fn exec(lease: &LeaseOptions, words: &[OsString], around: &Surroundings) -> Failure {
-    exec_cargo("bench", Wrapping { lease, words, around })
+pub(super) fn exec(wrapping: Wrapping<'_>) -> Failure {
+    exec_cargo("bench", wrapping)
 }

@@ -11,8 +11,8 @@ use lease_harness::harness::{PoolInfo, exec};
 
 use crate::cli::LeaseOptions;
 use crate::exit::{self, Failure};
-use crate::inject::{self, CargoConfig, OwnWords, Reader};
-use crate::resolve::{Selection, Settings, Surroundings, find_pool_file, path_text};
+use crate::inject::{self, CargoConfig, OwnWords, Reader, ToolConfig};
+use crate::resolve::{Manifests, Settings, Surroundings, Wrap, find_pool_file, find_wrap, path_text};
 
 /// Words that ask cargo about itself; then nothing runs and no pool is needed.
 const ASKS: [&str; 4] = ["--help", "-h", "--version", "-V"];
@@ -21,6 +21,8 @@ const ASKS: [&str; 4] = ["--help", "-h", "--version", "-V"];
 #[derive(Clone, Copy)]
 pub(super) struct Wrapping<'a> {
     pub(super) lease: &'a LeaseOptions,
+    /// `--wrap`, as typed.
+    pub(super) wrap: Option<&'a str>,
     pub(super) words: &'a [OsString],
     pub(super) around: &'a Surroundings,
 }
@@ -36,42 +38,53 @@ impl<'a> Wrapping<'a> {
         self.own_words().has(&ASKS)
     }
 
-    /// Checks the pool and finds the words that put our runner in front of the test binaries.
+    /// Checks the pool and finds what brings our runner in front of the test binaries.
     ///
     /// # Errors
     ///
     /// Everything that would make each runner fail: better once, before anything is built.
     pub(super) fn prepare(&self, cargo: &OsStr, reader: Reader) -> Result<Prepared, Failure> {
         let settings = Settings::read(self.lease, self.around)?;
-        let selection = Selection::of_words(self.words);
-        let pool_file = find_pool_file(self.lease.pool.as_deref(), &selection, self.around, Some(cargo))?;
+        let manifests = Manifests::new(self.words, self.around, Some(cargo));
+        let wrap = find_wrap(self.wrap, &manifests)?;
+        if wrap == Wrap::Annotated {
+            return Ok(Prepared { env: settings.to_env(self.lease)?, ..Prepared::default() });
+        }
+        let pool_file = find_pool_file(self.lease.pool.as_deref(), self.around, &manifests)?;
         let info = checked(&settings, &pool_file)?;
         // The runner starts in its package's folder, so that it is told where the store is.
         let settings = Settings { store: Some(info.store.clone()), ..settings };
         let mut ours = vec![path_text("program", &own_program()?)?.to_owned()];
         ours.extend(settings.to_words(&pool_file)?);
+        ours.extend(wrap.to_word());
         let words = self.own_words();
         let config = CargoConfig::read(&words, self.around, reader)?;
         let host = inject::host(cargo, self.around)?;
-        Ok(Prepared { injected: inject::runner_words(&ours, &config, &words, &host)?, info })
+        let group = wrap.nextest_filter().map(|filter| ToolConfig::new(&info.name, info.slots, &filter));
+        let injected = inject::runner_words(&ours, &config, &words, &host)?;
+        Ok(Prepared { injected, env: Vec::new(), group, store: info.store })
     }
 }
 
-/// A checked pool and the words to inject.
+/// What brings our runner in front of the test binaries, and what else cargo or nextest is told.
+#[derive(Default)]
 pub(super) struct Prepared {
     pub(super) injected: Vec<OsString>,
-    pub(super) info: PoolInfo,
+    /// For processes that take their slot by themselves.
+    pub(super) env: Vec<(&'static str, OsString)>,
+    pub(super) group: Option<ToolConfig>,
+    pub(super) store: PathBuf,
 }
 
 /// Becomes a cargo subcommand that runs test binaries; returns only when that fails.
 pub(super) fn exec_cargo(subcommand: &str, wrapping: Wrapping<'_>) -> Failure {
     let command = cargo_program(wrapping.around).and_then(|cargo| {
-        let injected = match wrapping.only_asks() {
-            true => Vec::new(),
-            false => wrapping.prepare(&cargo, Reader::Cargo)?.injected,
+        let prepared = match wrapping.only_asks() {
+            true => Prepared::default(),
+            false => wrapping.prepare(&cargo, Reader::Cargo)?,
         };
         let mut command = Command::new(cargo);
-        command.arg(subcommand).args(inject::append(wrapping.words, injected));
+        command.arg(subcommand).args(inject::append(wrapping.words, prepared.injected)).envs(prepared.env);
         Ok(command)
     });
     command.map_or_else(|failure| failure, |command| become_command(command, wrapping.around))

@@ -12,6 +12,8 @@ mod held;
 
 use std::process::ExitCode;
 
+use cargo::Wrapping;
+
 use crate::cli::{Cli, Command};
 use crate::exit::Failure;
 use crate::resolve::Surroundings;
@@ -19,12 +21,14 @@ use crate::resolve::Surroundings;
 /// Does what was typed.
 pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
     let around = Surroundings::of_process()?;
-    match cli.command {
-        Command::Test(wrapped) => Err(test::exec(&cli.lease, &wrapped.words, &around)),
-        Command::Nextest(wrapped) => Err(nextest::exec(&cli.lease, &wrapped.words, &around)),
-        Command::Bench(wrapped) => Err(bench::exec(&cli.lease, &wrapped.words, &around)),
-        Command::Run(args) => run::run(&cli.lease, &args.command, &around),
-        Command::Status(args) => status::run(&cli.lease, &args, &around),
-        Command::Runner(args) => runner::run(&cli.lease, &args, &around),
+    let (lease, wrap, around) = (&cli.lease, cli.wrap.as_deref(), &around);
+    let wrapping = |words| Wrapping { lease, wrap, words, around };
+    match &cli.command {
+        Command::Test(wrapped) => Err(test::exec(wrapping(&wrapped.words))),
+        Command::Nextest(wrapped) => Err(nextest::exec(wrapping(&wrapped.words))),
+        Command::Bench(wrapped) => Err(bench::exec(wrapping(&wrapped.words))),
+        Command::Run(args) => run::run(lease, &args.command, around),
+        Command::Status(args) => status::run(lease, args, around),
+        Command::Runner(args) => runner::run(lease, args, around),
     }
 }

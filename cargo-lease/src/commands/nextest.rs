@@ -4,10 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lease_harness::harness::PoolInfo;
-
 use super::cargo::{Wrapping, become_command, cargo_program};
-use crate::cli::LeaseOptions;
 use crate::exit::{self, Failure};
 use crate::inject::{self, OwnWords, Reader, ToolConfig};
 use crate::resolve::{Surroundings, path_text};
@@ -20,9 +17,9 @@ const WITH_VALUE: [&str; 7] =
 const RUN_TESTS: [&str; 4] = ["run", "r", "bench", "b"];
 
 /// Becomes `cargo nextest`; returns only when that fails.
-pub(super) fn exec(lease: &LeaseOptions, words: &[OsString], around: &Surroundings) -> Failure {
-    match command(Wrapping { lease, words, around }) {
-        Ok(command) => become_command(command, around),
+pub(super) fn exec(wrapping: Wrapping<'_>) -> Failure {
+    match command(wrapping) {
+        Ok(command) => become_command(command, wrapping.around),
         Err(failure) => failure,
     }
 }
@@ -30,12 +27,13 @@ pub(super) fn exec(lease: &LeaseOptions, words: &[OsString], around: &Surroundin
 fn command(wrapping: Wrapping<'_>) -> Result<Command, Failure> {
     let cargo = cargo_program(wrapping.around)?;
     installed(wrapping.around)?;
-    let words = match run_command(&wrapping) {
-        Some(at) => with_runner(wrapping, at, &cargo)?,
-        None => wrapping.words.to_vec(),
-    };
-    let mut command = Command::new(cargo);
-    command.arg("nextest").args(words);
+    let run_command = run_command(&wrapping);
+    let mut command = Command::new(&cargo);
+    command.arg("nextest");
+    match run_command {
+        Some(at) => add_run_words(&mut command, wrapping, at, &cargo)?,
+        None => drop(command.args(wrapping.words)),
+    }
     Ok(command)
 }
 
@@ -46,21 +44,24 @@ fn run_command(wrapping: &Wrapping<'_>) -> Option<usize> {
     (runs_tests && !wrapping.only_asks()).then_some(at)
 }
 
-/// The words with our runner right behind the command, since for nextest the first of several wins, and our test group
-/// behind all others, where it is the weakest.
-fn with_runner(wrapping: Wrapping<'_>, at: usize, cargo: &OsStr) -> Result<Vec<OsString>, Failure> {
+/// Adds the words with our runner right behind the command, since for nextest the first of several wins, and our test
+/// group behind all others, where it is the weakest.
+fn add_run_words(command: &mut Command, wrapping: Wrapping<'_>, at: usize, cargo: &OsStr) -> Result<(), Failure> {
     let prepared = wrapping.prepare(cargo, Reader::Nextest)?;
-    warn_of_scripts(&wrapping.own_words(), wrapping.around)?;
-    let group = group_words(&prepared.info)?;
     let mut words = wrapping.words.to_vec();
+    if !prepared.injected.is_empty() {
+        warn_of_scripts(&wrapping.own_words(), wrapping.around)?;
+    }
     words.splice(at + 1..at + 1, prepared.injected);
-    Ok(inject::append(&words, group))
+    let group = prepared.group.map(|group| group_words(&group, &prepared.store)).transpose()?;
+    command.args(inject::append(&words, group.into_iter().flatten())).envs(prepared.env);
+    Ok(())
 }
 
-fn group_words(info: &PoolInfo) -> Result<[OsString; 2], Failure> {
-    let path = ToolConfig::new(&info.name, info.slots)
-        .write(&info.store)
-        .map_err(|error| Failure::internal(format!("cannot write nextest's test group into {}", info.store.display()), error))?;
+fn group_words(group: &ToolConfig, store: &Path) -> Result<[OsString; 2], Failure> {
+    let path = group
+        .write(store)
+        .map_err(|error| Failure::internal(format!("cannot write nextest's test group into {}", store.display()), error))?;
     Ok(["--tool-config-file".into(), format!("lease:{}", path_text("store", &path)?).into()])
 }
 

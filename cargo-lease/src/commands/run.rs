@@ -8,14 +8,14 @@ use super::cargo::{cargo_program, checked};
 use super::held::{StartedBy, acquire, run_in};
 use crate::cli::LeaseOptions;
 use crate::exit::Failure;
-use crate::resolve::{Selection, Settings, Surroundings, find_pool_file, session_text};
+use crate::resolve::{Manifests, Settings, Surroundings, find_pool_file, session_text};
 
 /// Runs a command in a slot; returns only when that fails.
 pub(super) fn run(lease: &LeaseOptions, words: &[OsString], around: &Surroundings) -> Result<ExitCode, Failure> {
     let (program, arguments) = words.split_first().expect("clap asks for a command");
     let mut settings = Settings::read(lease, around)?;
     let cargo = cargo_program(around).ok();
-    let pool_file = find_pool_file(lease.pool.as_deref(), &Selection::default(), around, cargo.as_deref())?;
+    let pool_file = find_pool_file(lease.pool.as_deref(), around, &Manifests::new(&[], around, cargo.as_deref()))?;
     checked(&settings, &pool_file)?;
     if settings.session.is_none() {
         let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy();

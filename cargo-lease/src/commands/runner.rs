@@ -11,7 +11,7 @@ use super::cargo::become_command;
 use super::held::{StartedBy, acquire, run_in};
 use crate::cli::{LeaseOptions, RunnerArgs};
 use crate::exit::Failure;
-use crate::resolve::{Settings, Surroundings, session_text};
+use crate::resolve::{Settings, Surroundings, Wrap, binary_ids, session_text};
 
 /// The name of every binary that rustdoc makes of documentation tests.
 const DOCTEST_BINARY: &str = "rust_out";
@@ -22,17 +22,25 @@ const WITH_VALUE: [&str; 7] = ["--test-threads", "--skip", "--color", "--format"
 /// Runs a test binary in a slot, or becomes it when it runs no test; returns only when that fails.
 pub(super) fn run(lease: &LeaseOptions, args: &RunnerArgs, around: &Surroundings) -> Result<ExitCode, Failure> {
     let (binary, arguments) = args.binary.split_first().expect("clap asks for a binary");
-    if runs_no_test(around.var_os("NEXTEST_TEST_PHASE").map(OsString::as_os_str), arguments) {
+    let name = file_stem(binary);
+    let phase = around.var_os("NEXTEST_TEST_PHASE").map(OsString::as_os_str);
+    if runs_no_test(phase, arguments) || !is_wrapped(args, &name, around)? {
         return Err(become_command(command(args, |program| Command::new(program)), around));
     }
     let pool_file = lease.pool.as_deref().ok_or_else(|| Failure::usage("the runner needs --pool"))?;
     let mut settings = Settings::read(lease, around)?;
     if settings.session.is_none() {
-        settings.session = Some(session_text(around, around.var("CARGO_PKG_NAME")?, &test_name(binary, around)?));
+        settings.session = Some(session_text(around, around.var("CARGO_PKG_NAME")?, &test_name(&name, around)?));
     }
     let slot = acquire(settings.request(pool_file))?;
     let command = command(args, |program| slot.command(program));
     run_in(slot, command, StartedBy::TestRunner, around)
+}
+
+/// Whether the binary is among those that run in a slot.
+fn is_wrapped(args: &RunnerArgs, stem: &str, around: &Surroundings) -> Result<bool, Failure> {
+    let Some(text) = args.wrap.as_deref() else { return Ok(true) };
+    Ok(Wrap::parse("--wrap", text)?.covers(&binary_ids(stem, around)?))
 }
 
 /// The user's runner, if there is one, and the binary with its arguments.
@@ -70,19 +78,17 @@ fn runs_no_test(phase: Option<&OsStr>, arguments: &[OsString]) -> bool {
     false
 }
 
-fn test_name(binary: &OsStr, around: &Surroundings) -> Result<String, Failure> {
-    if let Some(name) = around.var("NEXTEST_TEST_NAME")? {
-        return Ok(name.to_owned());
-    }
-    let name = Path::new(binary).file_name().unwrap_or(binary).to_string_lossy();
-    Ok(if name == DOCTEST_BINARY { "doctests".to_owned() } else { without_hash(&name).to_owned() })
+fn test_name(stem: &str, around: &Surroundings) -> Result<String, Failure> {
+    let name = around.var("NEXTEST_TEST_NAME")?.unwrap_or(stem);
+    Ok(if name == DOCTEST_BINARY { "doctests".to_owned() } else { name.to_owned() })
 }
 
-/// A file name of cargo's without the hash that it appends.
-fn without_hash(name: &str) -> &str {
+/// A binary's file name without the hash that cargo appends.
+fn file_stem(binary: &OsStr) -> String {
+    let name = Path::new(binary).file_name().unwrap_or(binary).to_string_lossy();
     match name.rsplit_once('-') {
-        Some((stem, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => stem,
-        _ => name,
+        Some((stem, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => stem.to_owned(),
+        _ => name.into_owned(),
     }
 }
 
@@ -124,7 +130,7 @@ mod tests {
             (&cargo, "/tmp/rustdoctestXY/rust_out", "doctests"),
         ];
         for (around, binary, name) in table {
-            assert_eq!(test_name(binary.as_ref(), around).expect("text"), name);
+            assert_eq!(test_name(&file_stem(binary.as_ref()), around).expect("text"), name);
         }
     }
 
@@ -132,7 +138,7 @@ mod tests {
     fn documentation_tests_keep_a_process_each_unless_the_user_has_a_runner() {
         let line = |via: &[&str], binary: &[&str]| {
             let words = |words: &[&str]| words.iter().map(OsString::from).collect();
-            let args = RunnerArgs { lease: LeaseOptions::default(), via: words(via), binary: words(binary) };
+            let args = RunnerArgs { lease: LeaseOptions::default(), wrap: None, via: words(via), binary: words(binary) };
             command(&args, |program| Command::new(program))
         };
         let doctest = line(&[], &["/tmp/d/rust_out", "x"]);

@@ -10,7 +10,7 @@ use super::cargo::cargo_program;
 use crate::cli::{LeaseOptions, StatusArgs};
 use crate::exit::Failure;
 use crate::render;
-use crate::resolve::{Selection, Settings, Surroundings, find_pool_file};
+use crate::resolve::{Manifests, Settings, Surroundings, find_pool_file};
 
 /// How often a watched status is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 pub(super) fn run(lease: &LeaseOptions, args: &StatusArgs, around: &Surroundings) -> Result<ExitCode, Failure> {
     let settings = Settings::read(lease, around)?;
     let cargo = cargo_program(around).ok();
-    let pool_file = find_pool_file(lease.pool.as_deref(), &Selection::default(), around, cargo.as_deref())?;
+    let pool_file = find_pool_file(lease.pool.as_deref(), around, &Manifests::new(&[], around, cargo.as_deref()))?;
     let status = || Ok::<_, Failure>(settings.request(&pool_file).status()?);
     let mut out = Output { json: args.json, terminal: io::stdout().is_terminal(), shown: None };
     if !args.watch {

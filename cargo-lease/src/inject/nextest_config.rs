@@ -8,19 +8,30 @@ use toml::{Table, Value};
 /// The folder of these files in the store; its name starts with a dot, so that other programs ignore it.
 const FOLDER: &str = ".nextest";
 
-/// A tool configuration: one test group, as wide as the pool, for all tests.
+/// A tool configuration: one test group, as wide as the pool, for all tests that run in slots.
 ///
 /// So the queue of one run forms inside nextest, where waiting does not count as a test's time. A test group that the
 /// user gives a test wins over ours.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ToolConfig {
     pool: String,
-    width: usize,
+    text: String,
 }
 
 impl ToolConfig {
-    pub(crate) fn new(pool: &str, width: usize) -> Self {
-        Self { pool: pool.to_owned(), width }
+    /// For the tests that a filter of nextest's selects.
+    pub(crate) fn new(pool: &str, width: usize, filter: &str) -> Self {
+        let group = group_name(pool);
+        let text = format!(
+            "[test-groups.'{group}']
+max-threads = {width}
+
+[[profile.default.overrides]]
+filter = '{filter}'
+test-group = '{group}'
+"
+        );
+        Self { pool: pool.to_owned(), text }
     }
 
     /// Writes the file, if it is not there yet, and says where it is.
@@ -29,32 +40,23 @@ impl ToolConfig {
     /// If the process dies midway, a temporary file is left, which nobody reads.
     pub(crate) fn write(&self, store: &Path) -> io::Result<PathBuf> {
         let folder = store.join(FOLDER);
-        let path = folder.join(format!("{}-{}.toml", self.pool, self.width));
+        let path = folder.join(format!("{}-{:016x}.toml", self.pool, fingerprint(&self.text)));
         if path.is_file() {
             return Ok(path);
         }
         create_store(store)?;
         std::fs::create_dir_all(&folder)?;
-        let unfinished = folder.join(format!("{}-{}.{}.tmp", self.pool, self.width, std::process::id()));
+        let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
         let mut file = std::fs::File::create(&unfinished)?;
-        file.write_all(self.text().as_bytes())?;
+        file.write_all(self.text.as_bytes())?;
         std::fs::rename(&unfinished, &path)?;
         Ok(path)
     }
+}
 
-    fn text(&self) -> String {
-        let group = group_name(&self.pool);
-        format!(
-            "[test-groups.'{group}']
-max-threads = {}
-
-[[profile.default.overrides]]
-filter = 'all()'
-test-group = '{group}'
-",
-            self.width
-        )
-    }
+/// FNV-1a, which stays the same in every build of ours: a name for a text, no proof of it.
+fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// The first run of all comes here before anything else has made the store: it is hidden from git, as the format wants.
@@ -102,17 +104,19 @@ mod tests {
     fn one_group_as_wide_as_the_pool() {
         let dir = tempfile::tempdir().expect("temporary folder");
         let store = dir.path().join("logs/leases");
-        let config = ToolConfig::new("db", 3);
+        let config = ToolConfig::new("db", 3, "binary_id(api::it)");
         let path = config.write(&store).expect("written");
-        assert_eq!(path, store.join(".nextest/db-3.toml"));
         assert_eq!(std::fs::read_to_string(store.join(".gitignore")).expect("hidden from git"), "*\n");
         let table: Table = std::fs::read_to_string(&path).expect("text").parse().expect("TOML");
         assert_eq!(table["test-groups"]["@tool:lease:db"]["max-threads"].as_integer(), Some(3));
         let rule = &table["profile"]["default"]["overrides"][0];
-        assert_eq!(rule["filter"].as_str(), Some("all()"));
+        assert_eq!(rule["filter"].as_str(), Some("binary_id(api::it)"));
         assert_eq!(rule["test-group"].as_str(), Some("@tool:lease:db"));
         assert_eq!(config.write(&store).expect("again"), path);
-        assert_eq!(std::fs::read_dir(store.join(".nextest")).expect("folder").count(), 1);
+        for other in [ToolConfig::new("db", 4, "binary_id(api::it)"), ToolConfig::new("db", 3, "all()")] {
+            assert_ne!(other.write(&store).expect("written"), path);
+        }
+        assert_eq!(std::fs::read_dir(store.join(".nextest")).expect("folder").count(), 3);
     }
 
     #[test]

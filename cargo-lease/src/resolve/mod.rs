@@ -1,20 +1,26 @@
 //! What the command line means, together with the environment and the project's files.
 
 mod duration;
+mod pattern;
 mod pool_file;
+mod project;
 mod session;
 mod settings;
+mod wrap;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(crate) use pool_file::{Selection, find_pool_file};
+pub(crate) use pool_file::find_pool_file;
 pub(crate) use session::session_text;
 pub(crate) use settings::{Settings, path_text};
+pub(crate) use wrap::{Wrap, binary_ids, find_wrap};
 
 use crate::exit::Failure;
+use project::{Project, Selection};
 
 /// Where we were started: the working directory and the environment, read once.
 #[derive(Clone, Debug)]
@@ -37,7 +43,7 @@ impl Surroundings {
 
     /// An environment variable; an empty one counts as unset.
     pub(crate) fn var_os(&self, name: &str) -> Option<&OsString> {
-        self.env.get(name.as_ref() as &std::ffi::OsStr).filter(|value| !value.is_empty())
+        self.env.get(name.as_ref() as &OsStr).filter(|value| !value.is_empty())
     }
 
     /// The same as text.
@@ -68,5 +74,30 @@ impl Surroundings {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Failure::internal(format!("cannot read {}", path.display()), error)),
         }
+    }
+}
+
+/// The manifests that a command line is about; cargo is asked for them once, and only if something is not said
+/// elsewhere.
+pub(crate) struct Manifests<'a> {
+    selection: Selection,
+    around: &'a Surroundings,
+    cargo: Option<&'a OsStr>,
+    project: OnceCell<Option<Project>>,
+}
+
+impl<'a> Manifests<'a> {
+    /// Those of a wrapped command line.
+    pub(crate) fn new(words: &[OsString], around: &'a Surroundings, cargo: Option<&'a OsStr>) -> Self {
+        Self { selection: Selection::of_words(words), around, cargo, project: OnceCell::new() }
+    }
+
+    /// The workspace; `None` outside any.
+    fn project(&self) -> Result<Option<&Project>, Failure> {
+        if let Some(project) = self.project.get() {
+            return Ok(project.as_ref());
+        }
+        let read = Project::read(&self.selection, self.around, self.cargo)?;
+        Ok(self.project.get_or_init(|| read).as_ref())
     }
 }

@@ -1,5 +1,6 @@
 //! Options and environment made one: what a slot is asked for with, apart from the pool file.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -132,6 +133,38 @@ impl Settings {
             request = request.heartbeat_every(pause);
         }
         request
+    }
+
+    /// The variables that hand these settings to processes which ask for a slot by themselves.
+    ///
+    /// # Errors
+    ///
+    /// An option that no variable stands for: it would be lost without a word.
+    pub(crate) fn to_env(&self, options: &LeaseOptions) -> Result<Vec<(&'static str, OsString)>, Failure> {
+        let lost = [
+            ("--pool", options.pool.is_some()),
+            ("--session", options.session.is_some()),
+            ("--wait", options.wait.is_some()),
+            ("--wait-ms", options.wait_ms.is_some()),
+            ("--no-wait", options.no_wait),
+            ("--heartbeat-secs", options.heartbeat_secs.is_some()),
+        ];
+        if let Some((flag, _)) = lost.iter().find(|(_, typed)| *typed) {
+            return Err(Failure::usage(format!("{flag} has no effect where only annotated tests take a slot; say it there")));
+        }
+        let ttl = self.ttl_minutes.map(|minutes| minutes.to_string());
+        let texts = [
+            ("LEASE_OWNER", &self.owner),
+            ("LEASE_OWNER_PATTERN", &self.owner_pattern),
+            ("POOL_TTL_MINUTES", &ttl),
+            ("POOL_PROVISION_CMD", &self.commands.provision),
+            ("POOL_RESET_CMD", &self.commands.reset),
+            ("POOL_HEALTH_CMD", &self.commands.health),
+            ("POOL_NUDGE_CMD", &self.commands.nudge),
+        ];
+        let store = self.store.clone().map(|store| ("LEASE_STORE", store.into_os_string()));
+        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text.clone()?.into())));
+        Ok(store.into_iter().chain(texts).collect())
     }
 
     /// The options that make our runner, wherever cargo starts it, read these same settings.
@@ -343,6 +376,27 @@ mod tests {
             assert_eq!(handed[0], "--pool=/p q/pool.json");
             let line: Vec<&str> = handed.iter().map(String::as_str).collect();
             assert_eq!(shown(&read(&line, &[]).expect("read back")), shown(&settings));
+        }
+    }
+
+    #[test]
+    fn processes_that_ask_by_themselves_are_told_by_their_environment() {
+        let options = |words: &[&str]| {
+            cli::parse(["cargo-lease"].iter().chain(words).chain(&["test"]).map(Into::into)).expect("parsed").lease
+        };
+        let typed = options(&["--store=s", "--ttl=5", "--owner=o", "--provision-cmd=p"]);
+        let settings = Settings::read(&typed, &Surroundings::of_test("/w", &[])).expect("read");
+        let env: Vec<(&str, OsString)> = vec![
+            ("LEASE_STORE", "/w/s".into()),
+            ("LEASE_OWNER", "o".into()),
+            ("POOL_TTL_MINUTES", "5".into()),
+            ("POOL_PROVISION_CMD", "p".into()),
+        ];
+        assert_eq!(settings.to_env(&typed).expect("told"), env);
+        let lost = ["--pool=p", "--session=s", "--wait=1m", "--wait-ms=1", "--no-wait", "--heartbeat-secs=1"];
+        for flag in lost {
+            let error = settings.to_env(&options(&[flag])).expect_err(flag).to_string();
+            assert!(error.starts_with(flag.split('=').next().expect("name")), "{error}");
         }
     }
 }

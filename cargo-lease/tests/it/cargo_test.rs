@@ -106,3 +106,44 @@ fn the_pool_is_found_in_the_manifest() {
     expect_code(&mut command, 0);
     assert_eq!(lab.read("seen/integration"), "1");
 }
+
+/// Two binaries, one that wants a slot and one that must have none.
+fn lab_with_a_bystander() -> Lab {
+    let lab = Lab::new(1);
+    let lib = "#[test]\nfn bystander() { assert_eq!(std::env::var(\"POOL_SLOT_ID\").ok(), None); }\n";
+    let integration = "#[test]\nfn user() { println!(\"slot {:?}\", std::env::var(\"POOL_SLOT_ID\").ok()); }\n";
+    lab.package(lib, integration);
+    lab
+}
+
+#[test]
+fn only_the_named_binaries_are_wrapped() {
+    let lab = lab_with_a_bystander();
+    let (out, _) = expect_code(&mut lab.lease(&["--wrap", "scratch::it", "test", "--", "--nocapture"]), 0);
+    has(&out, &["test bystander ... ok", "slot Some(\"1\")"]);
+
+    let holder = lab.holder(&[]);
+    let words = ["--wrap", "scratch::it", "--no-wait", "test"];
+    expect_code(lab.lease(&words).args(["--lib"]), 0);
+    expect_code(lab.lease(&words).args(["--test", "it"]), 1);
+    assert_eq!(holder.end().code(), Some(0));
+
+    let manifest = lab.read("Cargo.toml") + "[workspace.metadata.lease]\nwrap = [\"scratch::it\"]\n";
+    lab.write("Cargo.toml", &manifest);
+    let (out, _) = expect_code(&mut lab.lease(&["test", "--", "--nocapture"]), 0);
+    has(&out, &["test bystander ... ok", "slot Some(\"1\")"]);
+}
+
+#[test]
+fn annotated_leaves_it_to_the_tests_and_hands_the_settings_on() {
+    let lab = lab_with_a_bystander();
+    let integration = "#[test]\nfn user() {
+        assert_eq!(std::env::var(\"POOL_SLOT_ID\").ok(), None);
+        assert_eq!(std::env::var(\"POOL_TTL_MINUTES\").as_deref(), Ok(\"5\"));
+        assert_eq!(std::env::var(\"LEASE_OWNER\").as_deref(), Ok(\"somebody\"));
+    }\n";
+    lab.write("tests/it.rs", integration);
+    expect_code(&mut lab.lease(&["--wrap", "annotated", "--ttl", "5", "--owner", "somebody", "test"]), 0);
+    let (_, err) = expect_code(&mut lab.lease(&["--wrap", "annotated", "--no-wait", "test"]), 2);
+    has(&err, &["error: --no-wait has no effect"]);
+}

@@ -95,6 +95,22 @@ fn a_pools_name_need_not_be_a_groups_name() {
 }
 
 #[test]
+fn only_the_named_binaries_are_wrapped_and_grouped() {
+    let lab = lab(1);
+    lab.write(
+        "src/lib.rs",
+        "#[test]\nfn bystander() {
+        assert_eq!(std::env::var(\"POOL_SLOT_ID\").ok(), None);
+        assert_eq!(std::env::var(\"NEXTEST_TEST_GROUP\").as_deref(), Ok(\"@global\"));
+    }\n",
+    );
+    let words = ["--wrap", "scratch::i*", "--no-wait", "nextest", "run"];
+    let (_, err) = expect_code(lab.lease(&words).env("SEEN", lab.path("seen")), 0);
+    has(&err, &["5 tests run: 5 passed"]);
+    assert_eq!(lab.read("seen/a"), "@tool:lease:lab");
+}
+
+#[test]
 fn cargo_finds_us_as_its_subcommand() {
     let lab = lab(1);
     let mut command = std::process::Command::new("cargo");

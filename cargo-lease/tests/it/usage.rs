@@ -89,7 +89,7 @@ fn wrapped_words_reach_cargo_in_their_order() {
         (&["test", "--help"], "[test][--help]", ""),
         (&["nextest", "list", "-E", "all()"], "[nextest][list][-E][all()]", ""),
         (&["test", "-p", "a b", "--", "--nocapture"], "[test][-p][a b][--config][target.", "][--][--nocapture]"),
-        (&["nextest", "-v", "run", "name", "--", "--skip"], "[nextest][-v][run][--config][target.", "lab-2.toml][--][--skip]"),
+        (&["nextest", "-v", "run", "name", "--", "--skip"], "[nextest][-v][run][--config][target.", ".toml][--][--skip]"),
     ];
     for (words, start, end) in cases {
         let record = lab.path("record");

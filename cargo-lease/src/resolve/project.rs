@@ -1,0 +1,202 @@
+//! The package and the workspace that a command line is about, as cargo sees them, and what their manifests say to us.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Surroundings;
+use super::pattern::matches_pattern;
+use crate::exit::Failure;
+
+/// What a wrapped command line says about packages.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Selection {
+    /// `-p`: names, package ids or patterns.
+    packages: Vec<String>,
+    /// `--manifest-path`.
+    manifest: Option<PathBuf>,
+    /// A folder to search from in place of the working directory (`--workspace-remap`).
+    start: Option<PathBuf>,
+}
+
+impl Selection {
+    /// Reads the words of a wrapped command line, up to its `--`.
+    pub(crate) fn of_words(words: &[OsString]) -> Self {
+        let words = crate::inject::OwnWords::new(words);
+        Self {
+            packages: words.texts(&["--package", "-p"]),
+            manifest: words.values(&["--manifest-path"]).pop().map(PathBuf::from),
+            start: words.values(&["--workspace-remap"]).pop().map(PathBuf::from),
+        }
+    }
+}
+
+/// What `cargo metadata` says, as far as it matters here.
+#[derive(Debug, Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    workspace_root: PathBuf,
+    #[serde(default)]
+    metadata: Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+    id: String,
+    manifest_path: PathBuf,
+    #[serde(default)]
+    metadata: Value,
+}
+
+impl Package {
+    /// Whether a `-p` of cargo's names this package: by name, `name@version`, package id, or a pattern.
+    fn is_meant_by(&self, spec: &str) -> bool {
+        let (name, version) = spec.split_once('@').unwrap_or((spec, ""));
+        self.id == spec
+            || (matches_pattern(name, &self.name) && self.version.starts_with(version))
+            || spec.rsplit_once(['#', '/']).is_some_and(|(_, tail)| self.is_meant_by(tail))
+    }
+}
+
+/// A workspace, and the packages in it that a command line selects.
+#[derive(Debug)]
+pub(super) struct Project {
+    metadata: Metadata,
+    /// The nearest manifest above the place where we were started, or the one that was named.
+    nearest: PathBuf,
+    packages: Vec<String>,
+}
+
+impl Project {
+    /// Asks cargo; `None` outside any project.
+    pub(super) fn read(selection: &Selection, around: &Surroundings, cargo: Option<&OsStr>) -> Result<Option<Self>, Failure> {
+        let start = selection.start.as_deref().map_or_else(|| around.cwd.clone(), |dir| around.absolute(dir));
+        let nearest = match &selection.manifest {
+            Some(manifest) => Some(around.absolute(manifest)),
+            None => start.ancestors().map(|dir| dir.join("Cargo.toml")).find(|manifest| manifest.is_file()),
+        };
+        let Some(nearest) = nearest else { return Ok(None) };
+        let metadata = cargo_metadata(cargo.unwrap_or("cargo".as_ref()), &nearest, &start)?;
+        Ok(Some(Self { metadata, nearest, packages: selection.packages.clone() }))
+    }
+
+    /// What all selected packages agree on.
+    ///
+    /// # Errors
+    ///
+    /// Two of them differ; the message names them, what they say, and the option that decides.
+    pub(super) fn agreed<T: PartialEq>(
+        &self,
+        option: &str,
+        of: impl Fn(&Place<'_>) -> Result<T, Failure>,
+        shown: impl Fn(&T) -> String,
+    ) -> Result<T, Failure> {
+        let packages = self.selected();
+        let Some((first, others)) = packages.split_first() else {
+            return of(&Place { project: self, package: None });
+        };
+        let at = |package| of(&Place { project: self, package: Some(package) });
+        let agreed = at(first)?;
+        for other in others {
+            let different = at(other)?;
+            if different != agreed {
+                let (one, two) = (shown(&agreed), shown(&different));
+                return Err(Failure::usage(format!(
+                    "packages {} and {} differ ({one} and {two}); run them one by one, or say {option}",
+                    first.name, other.name
+                )));
+            }
+        }
+        Ok(agreed)
+    }
+
+    /// The packages that `-p` names, else the one whose manifest is the nearest.
+    fn selected(&self) -> Vec<&Package> {
+        let packages = self.metadata.packages.iter();
+        if self.packages.is_empty() {
+            return packages.filter(|package| same_file(&package.manifest_path, &self.nearest)).collect();
+        }
+        packages.filter(|package| self.packages.iter().any(|spec| package.is_meant_by(spec))).collect()
+    }
+}
+
+/// A package, or the workspace's root where that is none.
+pub(super) struct Place<'a> {
+    project: &'a Project,
+    package: Option<&'a Package>,
+}
+
+impl Place<'_> {
+    /// The folder of the workspace's manifest.
+    pub(super) fn workspace_root(&self) -> &Path {
+        &self.project.metadata.workspace_root
+    }
+
+    /// Says where the package's table was looked for.
+    pub(super) fn package_manifest(&self) -> Result<&Path, &Path> {
+        self.package.map(|package| package.manifest_path.as_path()).ok_or(&self.project.nearest)
+    }
+
+    /// A key of `[package.metadata.lease]`, else of `[workspace.metadata.lease]`.
+    pub(super) fn setting(&self, key: &str) -> Result<Option<Setting<'_>>, Failure> {
+        if let Some(package) = self.package
+            && let Some(setting) = setting(&package.metadata, "package", key, package.manifest_path.clone())?
+        {
+            return Ok(Some(setting));
+        }
+        let metadata = &self.project.metadata;
+        setting(&metadata.metadata, "workspace", key, metadata.workspace_root.join("Cargo.toml"))
+    }
+}
+
+/// A value in a manifest, and where it stands.
+pub(super) struct Setting<'a> {
+    pub(super) value: &'a Value,
+    name: String,
+    manifest: PathBuf,
+}
+
+impl Setting<'_> {
+    /// A path, relative to the manifest.
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        self.manifest.parent().unwrap_or(Path::new("")).join(path)
+    }
+
+    /// The error for a value of another kind.
+    pub(super) fn wrong(&self, expected: &str) -> Failure {
+        wrong(&self.manifest, &self.name, expected, self.value)
+    }
+}
+
+fn setting<'a>(metadata: &'a Value, of: &str, key: &str, manifest: PathBuf) -> Result<Option<Setting<'a>>, Failure> {
+    let Some(lease) = metadata.get("lease") else { return Ok(None) };
+    let table = format!("{of}.metadata.lease");
+    let Some(members) = lease.as_object() else { return Err(wrong(&manifest, &table, "a table", lease)) };
+    Ok(members.get(key).map(|value| Setting { value, name: format!("{table}.{key}"), manifest }))
+}
+
+fn wrong(manifest: &Path, name: &str, expected: &str, found: &Value) -> Failure {
+    Failure::usage(format!("{}: {name}: expected {expected}, found {found}", manifest.display()))
+}
+
+fn cargo_metadata(cargo: &OsStr, manifest: &Path, start: &Path) -> Result<Metadata, Failure> {
+    let mut command = Command::new(cargo);
+    command.args(["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path"]);
+    command.arg(manifest).current_dir(start).stdin(Stdio::null());
+    let output = command.output().map_err(|error| Failure::start(cargo, error))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.trim().trim_start_matches("error: ").to_owned();
+        return Err(Failure::usage("cannot read the workspace to find its pool file").because(said));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| Failure::internal("cannot read what cargo metadata printed", error))
+}
+
+fn same_file(left: &Path, right: &Path) -> bool {
+    left == right || matches!((left.canonicalize(), right.canonicalize()), (Ok(left), Ok(right)) if left == right)
+}
