@@ -13,6 +13,9 @@ pub(crate) fn status_table(status: &PoolStatus, now: SystemTime) -> String {
     let slots: Vec<_> = status.slots.iter().map(|slot| slot_row(slot, now)).collect();
     let mut text = format!("store {}\n\n", status.store.display());
     text.push_str(&table(["SLOT", "STATE", "HOLDER", "SESSION", "SINCE", "EXPIRES"], &slots));
+    if status.slots.iter().any(|slot| slot.state == "unknown") {
+        text.push_str("\na slot left behind goes to the next who asks\n");
+    }
     if !status.queue.is_empty() {
         let queue: Vec<_> = status.queue.iter().map(|entry| queue_row(entry, now)).collect();
         text.push('\n');
@@ -37,15 +40,19 @@ fn slot_row(slot: &SlotStatus, now: SystemTime) -> [String; 6] {
     let time = |text: &Option<String>, say: fn(&str, SystemTime) -> String| {
         text.as_deref().map(|text| say(text, now)).unwrap_or_default()
     };
-    let gone = if slot.alive == Some(false) { ", holder gone" } else { "" };
     [
         slot.slot_id.clone(),
-        format!("{}{gone}", slot.state),
+        state(slot).to_owned(),
         slot.holder.clone().unwrap_or_default(),
         slot.session.clone().unwrap_or_default(),
         time(&slot.since, ago),
         time(&slot.expires_at, ahead),
     ]
+}
+
+/// A slot whose lease binds nobody any more is `unknown` in the format, which says little to people.
+fn state(slot: &SlotStatus) -> &str {
+    if slot.state == "unknown" { "left behind" } else { &slot.state }
 }
 
 fn queue_row(entry: &QueuedStatus, now: SystemTime) -> [String; 6] {

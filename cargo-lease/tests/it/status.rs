@@ -36,6 +36,19 @@ fn the_queue_is_shown() {
 }
 
 #[test]
+fn what_a_killed_holder_left_is_said() {
+    let lab = Lab::new(1);
+    let mut holder = lab.holder(&[]);
+    holder.child.0.kill().expect("killed");
+    holder.child.0.wait().expect("ended");
+    let (out, _) = expect_code(&mut lab.lease(&["status"]), 0);
+    has(&out, &["1     left behind", "goes to the next who asks"]);
+    assert_eq!(lab.states(), ["unknown"]);
+    expect_code(&mut lab.lease(&["--no-wait", "run", "--", "true"]), 0);
+    assert_eq!(lab.states(), ["free"]);
+}
+
+#[test]
 fn json_is_one_object_and_creates_nothing() {
     let lab = Lab::new(2);
     let status = lab.status();
