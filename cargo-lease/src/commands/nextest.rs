@@ -68,9 +68,7 @@ fn group_words(group: &ToolConfig, store: &Path) -> Result<[OsString; 2], Failur
 /// Cargo looks for subcommands in its home's `bin` as well as in `PATH`.
 fn installed(around: &Surroundings) -> Result<(), Failure> {
     const NAME: &str = "cargo-nextest";
-    let home = around.var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(Path::new(around.var_os("HOME")?).join(".cargo")));
-    let in_home = home.is_some_and(|home| around.absolute(&home).join("bin").join(NAME).is_file());
+    let in_home = around.cargo_home().is_some_and(|home| home.join("bin").join(NAME).is_file());
     if in_home || which::which(NAME).is_ok() {
         return Ok(());
     }

@@ -209,10 +209,8 @@ fn command_line_layers(given: &OsStr, around: &Surroundings) -> Result<Vec<Layer
 
 /// The configuration files of the working directory, its ancestors and cargo's home, the strongest first.
 fn config_files(around: &Surroundings) -> Vec<PathBuf> {
-    let home = around.var_os("CARGO_HOME").map(|home| around.absolute(Path::new(home)));
-    let home = home.or_else(|| Some(Path::new(around.var_os("HOME")?).join(".cargo")));
     let mut folders: Vec<PathBuf> = around.cwd.ancestors().map(|dir| dir.join(".cargo")).collect();
-    folders.extend(home.filter(|home| !folders.contains(home)));
+    folders.extend(around.cargo_home().filter(|home| !folders.contains(home)));
     let file = |dir: PathBuf| ["config", "config.toml"].iter().map(|name| dir.join(name)).find(|file| file.is_file());
     folders.into_iter().filter_map(file).collect()
 }

@@ -67,6 +67,12 @@ impl Surroundings {
         self.cwd.join(path)
     }
 
+    /// Cargo's home folder.
+    pub(crate) fn cargo_home(&self) -> Option<PathBuf> {
+        let named = self.var_os("CARGO_HOME").map(|home| self.absolute(Path::new(home)));
+        named.or_else(|| Some(Path::new(self.var_os("HOME")?).join(".cargo")))
+    }
+
     /// Reads a text file; `None` when it is not there.
     pub(crate) fn read(&self, path: &Path) -> Result<Option<String>, Failure> {
         match std::fs::read_to_string(path) {

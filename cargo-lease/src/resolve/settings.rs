@@ -253,7 +253,7 @@ mod tests {
     fn read(words: &[&str], env: &[(&str, &str)]) -> Result<Settings, Failure> {
         let line = ["cargo-lease"].iter().chain(words).chain(&["status"]).map(Into::into);
         let cli = cli::parse(line).expect("parsed");
-        Settings::read(&cli.lease, &Surroundings::of_test("/work dir", env))
+        Settings::read(&cli.lease, &Surroundings::of_test("/some dir", env))
     }
 
     fn shown(settings: &Settings) -> String {
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn environment_is_read() {
         let settings = read(&[], &ENV).expect("read");
-        assert_eq!(settings.store, Some("/work dir/env-store".into()));
+        assert_eq!(settings.store, Some("/some dir/env-store".into()));
         assert_eq!(settings.owner.as_deref(), Some("env-owner"));
         assert_eq!(settings.owner_pattern.as_deref(), Some("^env$"));
         assert_eq!(settings.ttl_minutes, Some(7.0));
@@ -299,7 +299,7 @@ mod tests {
             "--heartbeat-secs=0.5",
         ];
         let settings = read(&words, &ENV).expect("read");
-        assert_eq!(settings.store, Some("/work dir/flag-store".into()));
+        assert_eq!(settings.store, Some("/some dir/flag-store".into()));
         assert_eq!(settings.owner.as_deref(), Some("flag-owner"));
         assert_eq!(settings.owner_pattern.as_deref(), Some("^env$"));
         assert_eq!(settings.ttl_minutes, Some(0.05));
