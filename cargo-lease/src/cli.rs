@@ -151,8 +151,8 @@ pub(crate) struct LeaseOptions {
     /// The folder that all runs share [env: LEASE_STORE] [default: logs/leases of the main checkout]
     #[arg(long, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
-    /// Who asks [env: LEASE_OWNER] [default: <user>@<host>]
-    #[arg(long, value_name = "NAME")]
+    /// Who asks; the help text has angle brackets, which are markup in a comment like this.
+    #[arg(long, value_name = "NAME", help = "Who asks [env: LEASE_OWNER] [default: <user>@<host>]")]
     pub(crate) owner: Option<String>,
     /// Which owners the store accepts, an anchored ECMAScript pattern [env: LEASE_OWNER_PATTERN]
     #[arg(long, value_name = "PATTERN")]

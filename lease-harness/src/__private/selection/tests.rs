@@ -136,7 +136,8 @@ fn panic_abort_runs_the_named_test() {
 
 /// Tests that say their name when they really run.
 const PROBE: &str = r#"
-fn ran(name: &str) { eprintln!("\nran {name}"); }
+// In one write: the text of a panic on another thread does not wait for the lock of `eprintln`.
+fn ran(name: &str) { std::io::Write::write_all(&mut std::io::stderr(), format!("\nran {name}\n").as_bytes()).unwrap(); }
 mod alpha {
     #[test] fn one() { super::ran("alpha::one"); }
     #[test] fn two() { super::ran("alpha::two"); }

@@ -179,7 +179,7 @@ mod imp {
         #[test]
         fn who_starts_new_ones_is_ended_with_them() {
             let mark = mark_of("restarts");
-            let (mut shell, stdout) = shell("(while :; do echo started; sleep 1000; done) & wait", &mark);
+            let (mut shell, stdout) = shell("(while :; do sleep 1000 & echo started; wait; done) & wait", &mark);
             assert!(3 <= kill_marked(NAME, &mark).unwrap());
             wait_for_silence(stdout);
             shell.wait().unwrap();
