@@ -21,7 +21,7 @@ const INTERNAL: i32 = 3;
 fn a_full_pool_refuses_who_does_not_wait() {
     let lab = lab();
     let holder = fill_pool(&lab);
-    check_refused(&lab, &["--no-wait"], REFUSED, "no slot of pool pool is free");
+    check_refused(&lab, &["--no-wait"], REFUSED, "pool pool");
     give_back(&lab, holder);
 }
 
