@@ -1,18 +1,25 @@
 //! Ending what a laboratory started, and what that started in turn.
 
 use std::fs;
+use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::environment::LAB_MARK;
+
+/// A process that is just replacing its program shows no environment for a moment, so nobody is believed to be gone
+/// before so many looks in a row found nobody.
+const LOOKS: usize = 3;
 
 /// Kills every process whose environment carries the mark `lab_id`. A process is named by a descriptor before its
 /// mark is read, so that an id that was given to another process in between is never hit. Looks again until nobody is
 /// left, because a process may be starting another while we look.
 pub(crate) fn kill_marked(lab_id: &str) {
     let mark = format!("{LAB_MARK}={lab_id}");
-    while kill_once(&mark) > 0 {
-        std::thread::yield_now();
+    let mut empty_looks = 0;
+    while empty_looks < LOOKS {
+        empty_looks = if kill_once(&mark) == 0 { empty_looks + 1 } else { 0 };
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

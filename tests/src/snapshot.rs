@@ -18,13 +18,6 @@ impl Snapshot {
         Self { entries }
     }
 
-    /// The same without what `drop` says: paths relative to the folder.
-    #[must_use]
-    pub fn without(mut self, drop: impl Fn(&Path) -> bool) -> Self {
-        self.entries.retain(|path, _| !drop(path));
-        self
-    }
-
     /// What differs, a line each; empty if nothing does.
     pub fn differences(&self, later: &Self) -> Vec<String> {
         let paths: std::collections::BTreeSet<_> = self.entries.keys().chain(later.entries.keys()).collect();
