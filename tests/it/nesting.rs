@@ -49,3 +49,39 @@ fn a_run_inside_a_run_of_another_pool_takes_its_own_slot() {
     assert_eq!(history.all("outer")[0].get("slot"), "a");
     lab.check_all_given_back();
 }
+
+/// A test binary whose tests only write down when they use which slot.
+#[cfg(feature = "nextest")]
+const TURNS: &str = r#"
+fn note(word: &str) {
+    use std::io::Write;
+    let (slot, history) = (std::env::var("POOL_RUN_SLOT").unwrap(), std::env::var("LAB_HISTORY").unwrap());
+    let line = format!("{word} slot={slot} pid={}\n", std::process::id());
+    std::fs::File::options().append(true).open(history).unwrap().write_all(line.as_bytes()).unwrap();
+}
+
+macro_rules! uses {
+    ($($name:ident)*) => {
+        $(#[test] fn $name() { note("start"); std::thread::yield_now(); note("end"); })*
+    };
+}
+
+uses! { t0 t1 t2 t3 t4 t5 }
+"#;
+
+/// All tests of the inner run join the one slot of the outer one, so nextest must not run two at once.
+#[cfg(feature = "nextest")]
+#[test]
+fn nextest_inside_a_run_uses_the_outer_slot_one_test_at_a_time() {
+    let lab = lab();
+    lab.write_slots(&["a", "b"]);
+    let folder = scratch::fixture(&lab, "solo", "solo");
+    std::fs::write(folder.join("tests/turns.rs"), TURNS).expect("the laboratory is writable");
+    let ours = binary::cargo_lease().display().to_string();
+    let mut command = lab.lease(["run", "--", &ours, "nextest", "run", "--test", "turns", "--test-threads", "4"]);
+    command.current_dir(folder);
+    let run = lab.run(command).expect_success();
+    assert!(run.stderr.contains("6 tests run: 6 passed"), "{}", run.account());
+    assert_eq!(lab.history().check_one_user_a_slot(), 6);
+    lab.check_all_given_back();
+}

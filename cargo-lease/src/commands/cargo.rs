@@ -60,7 +60,13 @@ impl<'a> Wrapping<'a> {
         let words = self.own_words();
         let config = CargoConfig::read(&words, self.around, reader)?;
         let host = inject::host(cargo, self.around)?;
-        let group = wrap.nextest_filter().map(|filter| ToolConfig::new(&info.name, info.slots, &filter));
+        // Under an outer grant all tests join its one slot, so they take turns.
+        let width = if info.is_joined { 1 } else { info.slots };
+        let group = wrap.nextest_filter().map(|filter| ToolConfig::new(&info.name, width, &filter));
+        if group.is_some() {
+            // The first run of all finds no store, and the group's file lies in it.
+            settings.request(&pool_file).create_store()?;
+        }
         let injected = inject::runner_words(&ours, &config, &words, &host)?;
         Ok(Prepared { injected, env: Vec::new(), group, store: info.store })
     }

@@ -44,7 +44,6 @@ test-group = '{group}'
         if path.is_file() {
             return Ok(path);
         }
-        create_store(store)?;
         std::fs::create_dir_all(&folder)?;
         let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
         let mut file = std::fs::File::create(&unfinished)?;
@@ -57,15 +56,6 @@ test-group = '{group}'
 /// FNV-1a, which stays the same in every build of ours: a name for a text, no proof of it.
 fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-/// The first run of all comes here before anything else has made the store: it is hidden from git, as the format wants.
-fn create_store(store: &Path) -> io::Result<()> {
-    if store.is_dir() {
-        return Ok(());
-    }
-    std::fs::create_dir_all(store)?;
-    std::fs::write(store.join(".gitignore"), "*\n")
 }
 
 /// A pool's name as nextest accepts a group's: a letter, then letters, digits, `-` and `_`.
@@ -106,7 +96,6 @@ mod tests {
         let store = dir.path().join("logs/leases");
         let config = ToolConfig::new("db", 3, "binary_id(api::it)");
         let path = config.write(&store).expect("written");
-        assert_eq!(std::fs::read_to_string(store.join(".gitignore")).expect("hidden from git"), "*\n");
         let table: Table = std::fs::read_to_string(&path).expect("text").parse().expect("TOML");
         assert_eq!(table["test-groups"]["@tool:lease:db"]["max-threads"].as_integer(), Some(3));
         let rule = &table["profile"]["default"]["overrides"][0];

@@ -42,6 +42,8 @@ pub struct PoolInfo {
     pub store: PathBuf,
     /// What is doubtful about the pool file or the owner fence although it works.
     pub warnings: Vec<String>,
+    /// Whether this process works under a grant of this pool already, so that asking joins that one slot.
+    pub is_joined: bool,
 }
 
 type Listener = Box<dyn FnMut(&Waiting) + Send>;
@@ -205,7 +207,16 @@ impl SlotRequest {
             slots: pool.file().slots().len(),
             store: pool.store().dir().to_owned(),
             warnings: pool.file().warnings().iter().cloned().chain(fence).collect(),
+            is_joined: grants::find(&self.store.env, pool.store().dir(), pool.file().name()).is_some(),
         })
+    }
+
+    /// Creates the store's directory if there is none.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    pub fn create_store(&self) -> Result<(), SlotError> {
+        Ok(LeaseStore::open(&self.store)?.create()?)
     }
 
     /// How the pool stands. Takes no lock and changes nothing.

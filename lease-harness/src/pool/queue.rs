@@ -103,7 +103,7 @@ impl Entry {
     }
 
     pub(super) fn heartbeat_ms(&self) -> Option<f64> {
-        self.text("heartbeat").and_then(store::parse_date)
+        self.text("heartbeat").and_then(store::parse_time)
     }
 
     /// The document.

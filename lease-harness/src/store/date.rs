@@ -27,7 +27,7 @@ fn sign(year: i64) -> char {
 
 /// The time a text names in milliseconds since 1970, by ECMAScript's date time string format (21.4.1.32); `None` when
 /// it is no such text. A date without a zone is taken as UTC.
-pub(crate) fn parse(text: &str) -> Option<f64> {
+pub fn parse(text: &str) -> Option<f64> {
     let mut rest = Scanner { rest: text.as_bytes() };
     let year = rest.year()?;
     let month = if rest.take(b'-') { rest.digits(2)? } else { 1 };

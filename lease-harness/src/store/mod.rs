@@ -26,6 +26,7 @@ use std::time::Duration;
 use guard::{Guard, Rooms};
 
 pub use alive::ProofOfLife;
+pub use date::parse as parse_time;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
 pub use options::StoreOptions;
 pub use outcome::{Acquired, Reaped, Reconciled, Refreshed, Released, Status};
@@ -36,7 +37,6 @@ pub use crate::sys::clock::{Clock, Ids};
 pub use crate::sys::env::Env;
 
 pub(crate) use alive::{Vital, folder as alive_folder};
-pub(crate) use date::parse as parse_date;
 pub(crate) use heartbeat::{Beat, Beaten, LostNote, pause_for, quiesce, resume};
 pub(crate) use journal::{iso, note};
 pub(crate) use owner::quoted;
@@ -362,7 +362,10 @@ impl LeaseStore {
     }
 
     /// Creates the directory if there is none, hidden from git.
-    pub(crate) fn create(&self) -> StoreResult<()> {
+    ///
+    /// # Errors
+    /// When it cannot be created, or lies on a network file system.
+    pub fn create(&self) -> StoreResult<()> {
         if self.dir().is_dir() {
             return Ok(());
         }
