@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use rustix::process::Signal;
+
 use lease_tests::{Event, Lab, Running, process, reap, scratch, wait};
 
 use crate::support::lab;
@@ -50,6 +52,24 @@ fn a_killed_run_frees_its_slot() {
     command.env("LAB_RUN", "killed");
     let run = lab.start(command);
     Scene { lab, run }.kill(|work| work.wrapper);
+}
+
+/// A wrapper that is suspended for longer than its lease lives says nothing, but its command works on: it must not while
+/// the next holder does.
+#[test]
+fn a_suspended_run_loses_its_slot_and_works_on_it_no_more() {
+    let lab = lab();
+    lab.write_slots(&["a"]);
+    let run = lab.start(lab.lease_actor(&["--ttl", "0.01"], &["tick", "child"]));
+    let history = lab.history();
+    history.wait_for("tick", |event| event.get("who") == "child");
+    let before = history.all("provision");
+    run.signal(Signal::STOP);
+    lab.run(lab.lease_actor(&[], &["note", "successor"])).expect_success();
+    check_successor(&lab, &before);
+    run.signal(Signal::CONT);
+    run.finish().expect_code(75);
+    lab.check_all_given_back();
 }
 
 /// A run whose only test works for ever, and has left behind a process that does the same.

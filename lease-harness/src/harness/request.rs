@@ -345,7 +345,7 @@ fn join(pool: Pool, outer: &grants::OuterGrant) -> Result<Slot, SlotError> {
     };
     if slot.kind() != outer.kind || !live {
         let message = format!(
-            "slot {} of pool {}, which an outer grant names, is not held under that grant any more",
+            "slot {} of pool {}, which an outer grant names (LEASE_GRANTS), is not held under that grant any more",
             slot.id_text(),
             pool.file().name()
         );

@@ -90,12 +90,21 @@ impl Pool {
         Ok(Some(owner))
     }
 
-    /// Ends what a dead holder's run has left working on its slot: whoever carries its token in the environment.
+    /// Ends what still works on a slot under a lease that binds nobody any more: whoever carries its token in the
+    /// environment.
     ///
-    /// Only when the holder is provably dead. Its own child dies with it, but a server that its test had started does
-    /// not, and the next holder's provision would work on a slot in use.
+    /// The child of a holder that was killed dies with it, but a server that its test had started does not; and a holder
+    /// that was suspended for longer than its lease lives may go on at any moment. The next holder's provision would
+    /// work on a slot in use.
     pub(super) fn end_survivors(&self, record: &Record) {
-        if let (Vital::Dead(_), Some(token)) = (self.store.vital(record.alive()), record.token()) {
+        let vital = self.store.vital(record.alive());
+        let binds_nobody = match &vital {
+            Vital::Dead(_) => true,
+            Vital::Alive { .. } => self.store.is_dead(record, self.store.now_ms()),
+            // Of a holder of another kind nothing is known, its processes least of all.
+            Vital::Unknown => false,
+        };
+        if let Some(token) = record.token().filter(|_| binds_nobody) {
             let _ = process::kill_marked(super::RUN_TOKEN, token);
         }
     }

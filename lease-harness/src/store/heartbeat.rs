@@ -3,13 +3,17 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{LeaseStore, Refreshed};
 use crate::json::Json;
+use crate::sys::clock::since_boot;
 
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(240);
+/// The thread's timer stands still while the machine sleeps and leases age, so it never sleeps for longer than this: soon
+/// after waking up we know whether we still hold what others may have taken meanwhile.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// A lease to be kept alive.
 #[derive(Clone, Debug)]
@@ -42,7 +46,7 @@ impl Beat {
     pub(crate) fn start(lease: Beaten, on_lost: impl FnMut(String) + Send + 'static) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let due = Instant::now() + jittered(lease.every, id);
+        let due = since_boot() + jittered(lease.every, id);
         let mut body = heart().lock();
         body.leases.push(Beating { id, lease, due, failed: false, on_lost: Some(Box::new(on_lost)) });
         body.wake(heart());
@@ -108,7 +112,8 @@ struct Body {
 struct Beating {
     id: u64,
     lease: Beaten,
-    due: Instant,
+    /// By the clock that also counts while the machine sleeps.
+    due: Duration,
     failed: bool,
     on_lost: Option<OnLost>,
 }
@@ -130,7 +135,7 @@ impl Heart {
         loop {
             let next = body.leases.iter().map(|beating| beating.due).min();
             let Some(next) = next.filter(|_| !body.quiet) else { break };
-            let left = next.saturating_duration_since(Instant::now());
+            let left = next.saturating_sub(since_boot()).min(LONGEST_SLEEP);
             if left.is_zero() {
                 body = self.beat_one(body, next);
             } else {
@@ -143,7 +148,7 @@ impl Heart {
         }
     }
 
-    fn beat_one<'a>(&'a self, mut body: MutexGuard<'a, Body>, due: Instant) -> MutexGuard<'a, Body> {
+    fn beat_one<'a>(&'a self, mut body: MutexGuard<'a, Body>, due: Duration) -> MutexGuard<'a, Body> {
         let Some(beating) = body.leases.iter().find(|beating| beating.due == due) else { return body };
         let (id, lease) = (beating.id, beating.lease.clone());
         body.beating_now = Some(id);
@@ -189,13 +194,13 @@ impl Body {
         match pulse {
             Pulse::Good => {
                 beating.failed = false;
-                beating.due = Instant::now() + jittered(every, id);
+                beating.due = since_boot() + jittered(every, id);
                 None
             }
             // One failed beat is tried once more, soon; two in a row are a loss.
             Pulse::Failed(_) if !beating.failed => {
                 beating.failed = true;
-                beating.due = Instant::now() + every / 4;
+                beating.due = since_boot() + every / 4;
                 None
             }
             Pulse::Failed(_) | Pulse::Lost(_) => self.leases.swap_remove(place).on_lost.take(),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Tells the time as milliseconds since 1970, UTC. A clone tells the same time.
 #[derive(Clone)]
@@ -36,6 +36,17 @@ impl fmt::Debug for Clock {
 fn system_millis() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |passed| i64::try_from(passed.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Time since the machine started, with the time it slept. It never jumps, and a lease goes on ageing while all sleep.
+pub(crate) fn since_boot() -> Duration {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+    // Darwin's monotonic clock counts sleep as well.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
+    let now = rustix::time::clock_gettime(CLOCK);
+    Duration::try_from(now).unwrap_or_default()
 }
 
 /// Makes ids: random UUIDs, or what a test wants.
