@@ -102,6 +102,13 @@ impl Child {
     }
 }
 
+/// The watches that are to wake us. All of them until a loss has been noticed: one that comes after the last look, and before
+/// we sleep, must wake us too.
+fn awaited_losses<'a>(watches: &'a [LossWatch], ending: Option<&Ending>) -> impl Iterator<Item = &'a LossWatch> {
+    let is_noticed = ending.is_some_and(|ending| !ending.is_orphaned);
+    watches.iter().filter(move |_| !is_noticed)
+}
+
 fn loss_among(watches: &[LossWatch]) -> Option<String> {
     watches.iter().find_map(LossWatch::reason).map(str::to_owned)
 }
@@ -158,7 +165,7 @@ impl<'a> Running<'a> {
         // What has been noticed stays readable and must not wake us again.
         let is_ending = self.ending.is_some();
         fds.extend(self.parent.iter().filter(|_| !is_ending).map(ParentWatch::end_fd));
-        fds.extend(self.watches.iter().filter(|watch| !watch.is_lost()).map(|watch| Some(watch.as_fd())));
+        fds.extend(awaited_losses(self.watches, self.ending.as_ref()).map(|watch| Some(watch.as_fd())));
         let due = self.ending.as_ref().filter(|ending| !matches!(ending.next, Step::Wait)).map(|ending| ending.at);
         sleep_until_readable(&fds, due.into_iter().chain(self.relay.due()).min())
     }
@@ -210,5 +217,20 @@ fn ended_by_itself(status: ExitStatus) -> Ended {
         (Some(code), _) => Ended::Exited(code),
         (None, Some(signal)) => Ended::Killed(signal),
         (None, None) => unreachable!("a process that has ended has an exit code or a signal: {status:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_wakes_us_until_it_has_been_noticed() {
+        let watches = [LossWatch::new().unwrap(), LossWatch::new().unwrap()];
+        watches[1].declare("lost after the last look");
+        let ending = |is_orphaned| Ending { is_orphaned, next: Step::Wait, at: Instant::now() };
+        assert_eq!(awaited_losses(&watches, None).count(), 2);
+        assert_eq!(awaited_losses(&watches, Some(&ending(true))).count(), 2);
+        assert_eq!(awaited_losses(&watches, Some(&ending(false))).count(), 0);
     }
 }
