@@ -1,7 +1,7 @@
 //! Every test here takes a slot of its own, so as many run at once as the pool has slots.
 //!
-//! Under `cargo lease test` there is one slot for the whole process: then the tests take turns, and each cleans up what
-//! the one before it left. Under `cargo lease nextest run` every test has its process, and so its slot.
+//! Under `cargo lease test` there is one slot for the whole process: then the tests take turns, and the slot is cleaned
+//! before each. Under `cargo lease nextest run` every test has its process, and so its slot.
 
 use std::io::{ErrorKind, Result};
 use std::path::PathBuf;
@@ -16,9 +16,6 @@ const BUSY: Duration = Duration::from_millis(100);
 
 /// The slot's port and folder, and a note of it for whoever watches.
 fn place(slot: &Slot) -> (u16, PathBuf) {
-    if slot.is_joined() {
-        slot.reset().expect("the slot can be cleaned");
-    }
     let port = slot.get("ports.api").expect("every slot of pool.json has ports.api");
     let dir: PathBuf = slot.get("dir").expect("every slot of pool.json has dir");
     let test = thread::current().name().unwrap_or("?").to_owned();

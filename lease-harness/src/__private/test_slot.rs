@@ -39,12 +39,17 @@ fn acquire(
     let slot = guarded(|| also(request(site)?).acquire()).map_err(|error| explain(&error))?;
     let loss = slot.loss_watch();
     stop_when_lost(&loss);
-    // A slot that was joined is one for all tests of this process.
-    let turn = match slot.is_joined() {
-        true => Some(wait_for_turn(queue_of(&slot), asking).map_err(|error| error.to_string())?),
-        false => None,
-    };
+    let turn = slot.is_joined().then(|| take_turn(&slot, asking, wait_for_turn)).transpose()?;
     Ok((Lease::new(loss, turn), slot))
+}
+
+/// A slot that was joined is one for all tests of this process: they take turns, and each finds it clean.
+fn take_turn(slot: &Slot, asking: ThreadId, wait_for_turn: WaitForTurn) -> Result<Turn, String> {
+    let turn = wait_for_turn(queue_of(slot), asking).map_err(|error| error.to_string())?;
+    if turn.was_used() {
+        guarded(|| slot.reset()).map_err(|error| explain(&error))?;
+    }
+    Ok(turn)
 }
 
 fn request(site: &Site) -> Result<SlotRequest, SlotError> {

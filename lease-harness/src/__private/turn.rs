@@ -11,15 +11,38 @@ use crate::harness::Slot;
 /// and a panic of the test that had it does not spoil it.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// The thread on which the test that has the turn asked for it.
-    taken_by: Mutex<Option<ThreadId>>,
+    state: Mutex<State>,
     given_back: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The thread on which the test that has the turn asked for it.
+    taken_by: Option<ThreadId>,
+    /// Whether a test has had the slot before: it is then as that test left it.
+    was_used: bool,
+}
+
+impl State {
+    /// Gives the turn away; whether the slot was used before.
+    fn give_to(&mut self, asking: ThreadId) -> bool {
+        self.taken_by = Some(asking);
+        std::mem::replace(&mut self.was_used, true)
+    }
 }
 
 /// Having the slot to oneself, until dropped.
 #[derive(Debug)]
 pub(super) struct Turn {
     queue: Arc<Queue>,
+    was_used: bool,
+}
+
+impl Turn {
+    /// Whether another test of this process has had the slot before.
+    pub(super) fn was_used(&self) -> bool {
+        self.was_used
+    }
 }
 
 /// A test that waited for a turn which it has itself.
@@ -33,13 +56,13 @@ impl fmt::Display for WouldWaitForItself {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Option<ThreadId>> {
-        self.taken_by.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for the turn, for a test on the thread `asking` that stands still meanwhile.
     pub(super) fn wait(self: Arc<Self>, asking: ThreadId) -> Result<Turn, WouldWaitForItself> {
-        if *self.lock() == Some(asking) {
+        if self.lock().taken_by == Some(asking) {
             return Err(WouldWaitForItself);
         }
         Ok(self.wait_elsewhere(asking))
@@ -47,30 +70,30 @@ impl Queue {
 
     /// The turn, if nobody has it.
     pub(super) fn take_if_free(self: Arc<Self>, asking: ThreadId) -> Option<Turn> {
-        let mut taken_by = self.lock();
-        if taken_by.is_some() {
+        let mut state = self.lock();
+        if state.taken_by.is_some() {
             return None;
         }
-        *taken_by = Some(asking);
-        drop(taken_by);
-        Some(Turn { queue: self })
+        let was_used = state.give_to(asking);
+        drop(state);
+        Some(Turn { queue: self, was_used })
     }
 
     /// Waits for the turn, for a test on the thread `asking` that goes on with other things meanwhile.
     pub(super) fn wait_elsewhere(self: Arc<Self>, asking: ThreadId) -> Turn {
-        let mut taken_by = self.lock();
-        while taken_by.is_some() {
-            taken_by = self.given_back.wait(taken_by).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        while state.taken_by.is_some() {
+            state = self.given_back.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        *taken_by = Some(asking);
-        drop(taken_by);
-        Turn { queue: self }
+        let was_used = state.give_to(asking);
+        drop(state);
+        Turn { queue: self, was_used }
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        *self.queue.lock() = None;
+        self.queue.lock().taken_by = None;
         self.queue.given_back.notify_one();
     }
 }
@@ -146,8 +169,9 @@ mod tests {
         let queue = Arc::new(Queue::default());
         let turn = Arc::clone(&queue).take_if_free(here()).unwrap();
         assert!(Arc::clone(&queue).take_if_free(here()).is_none());
+        assert!(!turn.was_used());
         drop(turn);
-        assert!(queue.take_if_free(here()).is_some());
+        assert!(queue.take_if_free(here()).unwrap().was_used());
     }
 
     #[test]

@@ -16,6 +16,21 @@ fn every_test_runs_over_the_outer_slot() {
     outer.release().unwrap();
 }
 
+/// A slot of its own is a clean one, also where all tests share the outer slot.
+#[test]
+fn a_shared_slot_is_cleaned_before_each_test_that_asks_for_one() {
+    let pool = r#"{"name": "behaviour", "slots": [{"id": "outer"}], "reset": "f() { echo cleaned >> cleanings; }; f"}"#;
+    let package = Package::with_pool(pool);
+    let outer = package.request().acquire().unwrap();
+    let cleanings = || std::fs::read_to_string(package.pool_file().with_file_name("cleanings")).unwrap_or_default();
+    let before = cleanings().lines().count();
+    let output = package.program_under(&outer, &["--exact", "scenario::slot", "scenario::slot_result"]).output().unwrap();
+    assert_eq!(code(&output), Some(0), "{}", said(&output));
+    assert_eq!(package.entered().len(), 2);
+    assert_eq!(cleanings().lines().count() - before, 1, "clean for the first, cleaned for the second");
+    outer.release().unwrap();
+}
+
 #[test]
 fn an_outer_slot_that_is_gone_is_not_used() {
     let package = Package::with_pool(r#"{"name": "behaviour", "slots": [{"id": "outer"}]}"#);
