@@ -102,6 +102,13 @@ fn wrapped_words_reach_cargo_in_their_order() {
 }
 
 #[test]
+fn a_pool_file_that_cannot_be_read_says_why_in_words() {
+    let lab = Lab::new(1);
+    let (_, err) = expect_code(&mut lab.lease(&["--pool", "none.json", "status"]), 2);
+    has(&err, &["none.json", "No such file or directory"]);
+}
+
+#[test]
 fn nextest_that_is_not_installed_is_said() {
     let lab = Lab::new(1);
     let path = path_with(&lab, &[("cargo", &cargo())]);

@@ -41,6 +41,12 @@ impl SlotError {
         Self { signal: Some(signal), ..Self::new(SlotErrorKind::Interrupted, format!("interrupted by signal {signal}")) }
     }
 
+    /// Adds what made it fail.
+    pub(super) fn because(mut self, error: &dyn std::error::Error) -> Self {
+        self.source = Some(Behind::of(error).into());
+        self
+    }
+
     /// The refusal of a pool, as an error for people and as the document of the format.
     pub(super) fn refused(pool: &str, outcome: &Outcome) -> Self {
         let about = |eta_ms: f64| super::minutes(eta_ms);

@@ -1,5 +1,6 @@
 //! Asking for a slot.
 
+use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -332,7 +333,11 @@ fn about_file(error: &PoolFileError) -> SlotError {
         (PoolFileErrorKind::Invalid, None) => format!("{}: {error}", error.path().display()),
         _ => error.to_string(),
     };
-    SlotError::new(SlotErrorKind::Usage, named)
+    let slot_error = SlotError::new(SlotErrorKind::Usage, named);
+    match error.source() {
+        Some(cause) => slot_error.because(cause),
+        None => slot_error,
+    }
 }
 
 /// The slot of an outer grant, if its lease is still what it was.
