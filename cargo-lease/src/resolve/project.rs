@@ -188,7 +188,10 @@ fn cargo_metadata(cargo: &OsStr, manifest: &Path, start: &Path) -> Result<Metada
     let mut command = Command::new(cargo);
     command.args(["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path"]);
     command.arg(manifest).current_dir(start).stdin(Stdio::null());
-    let output = command.output().map_err(|error| Failure::start(cargo, error))?;
+    let output = command.output().map_err(|error| {
+        let program = cargo.display();
+        Failure::usage(format!("cannot run {program} to find the pool file; name it with --pool or LEASE_POOL_FILE")).because(error)
+    })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.trim().trim_start_matches("error: ").to_owned();

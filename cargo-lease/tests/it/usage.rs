@@ -109,6 +109,16 @@ fn a_pool_file_that_cannot_be_read_says_why_in_words() {
 }
 
 #[test]
+fn a_missing_cargo_is_no_missing_command() {
+    let lab = Lab::new(1);
+    lab.write("Cargo.toml", "");
+    let mut command = lab.lease(&["run", "--", "/bin/true"]);
+    command.env_remove("LEASE_POOL_FILE").env("PATH", lab.path("bin"));
+    let (_, err) = expect_code(&mut command, 2);
+    has(&err, &["cannot run cargo", "pool file", "--pool"]);
+}
+
+#[test]
 fn nextest_that_is_not_installed_is_said() {
     let lab = Lab::new(1);
     let path = path_with(&lab, &[("cargo", &cargo())]);
