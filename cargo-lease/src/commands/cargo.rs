@@ -9,7 +9,7 @@ use std::process::Command;
 
 use lease_harness::harness::{PoolInfo, exec};
 
-use crate::cli::LeaseOptions;
+use crate::cli::{LeaseOptions, lease_option};
 use crate::exit::{self, Failure};
 use crate::inject::{self, CargoConfig, OwnWords, Reader, ToolConfig};
 use crate::resolve::{Manifests, Settings, Surroundings, Wrap, find_pool_file, find_wrap, path_text};
@@ -44,6 +44,7 @@ impl<'a> Wrapping<'a> {
     ///
     /// Everything that would make each runner fail: better once, before anything is built.
     pub(super) fn prepare(&self, cargo: &OsStr, reader: Reader) -> Result<Prepared, Failure> {
+        self.warn_of_misplaced_options();
         let settings = Settings::read(self.lease, self.around)?;
         let manifests = Manifests::new(self.words, self.around, Some(cargo));
         let wrap = find_wrap(self.wrap, &manifests)?;
@@ -69,6 +70,18 @@ impl<'a> Wrapping<'a> {
         }
         let injected = inject::runner_words(&ours, &config, &words, &host)?;
         Ok(Prepared { injected, env: Vec::new(), group, store: info.store })
+    }
+}
+
+impl Wrapping<'_> {
+    /// Cargo gets its words as they are; about an option of ours among them it would only say that it knows none such.
+    fn warn_of_misplaced_options(&self) {
+        for option in self.own_words().iter().filter_map(|word| lease_option(word)) {
+            exit::warn(&format!(
+                "{option} stands behind the command, so it is cargo's; an option of the lease comes before it: \
+                 `cargo lease {option} … test`"
+            ));
+        }
     }
 }
 

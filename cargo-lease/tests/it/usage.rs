@@ -102,6 +102,23 @@ fn wrapped_words_reach_cargo_in_their_order() {
 }
 
 #[test]
+fn an_option_of_ours_behind_the_command_is_warned_of_and_still_handed_on() {
+    let lab = Lab::new(2);
+    let path = fakes(&lab);
+    for command in [&["test"][..], &["nextest", "run"], &["bench"]] {
+        let words = [command, &["--wait=10s", "--no-wait", "--", "--pool", "x"]].concat();
+        let record = lab.path("record");
+        let _ = std::fs::remove_file(&record);
+        let mut lease = lab.lease(&words);
+        lease.env("CARGO", lab.path("bin/cargo")).env("PATH", &path).env("RECORD", &record);
+        let (_, err) = expect_code(&mut lease, 0);
+        has(&err, &["warning: --wait ", "warning: --no-wait ", "before"]);
+        assert!(!err.contains("--pool"), "what the tests are given was looked at: {err}");
+        has(&lab.read("record"), &["[--wait=10s]", "[--no-wait]", "[--][--pool][x]"]);
+    }
+}
+
+#[test]
 fn a_pool_file_that_cannot_be_read_says_why_in_words() {
     let lab = Lab::new(1);
     let (_, err) = expect_code(&mut lab.lease(&["--pool", "none.json", "status"]), 2);
