@@ -52,10 +52,10 @@ impl SlotError {
         let about = |eta_ms: f64| super::minutes(eta_ms);
         let message = match outcome {
             Outcome::Saturated { position, eta_ms } => {
-                format!("pool {pool} is saturated: no slot is free, we would wait at place {position}, about {}", about(*eta_ms))
+                format!("pool {pool} is saturated: no slot is free, we would wait at place {position}, {}", about(*eta_ms))
             }
             Outcome::TimedOut { position, eta_ms, waited_ms, .. } => format!(
-                "no slot of pool {pool} within {} ms: still at place {position}, about {} to go",
+                "no slot of pool {pool} within {} ms: still at place {position}, {} to go",
                 crate::json::number_text(*waited_ms),
                 about(*eta_ms)
             ),
