@@ -25,7 +25,7 @@ pub(crate) fn find_pool_file(typed: Option<&Path>, around: &Surroundings, manife
         Some(project) => project.agreed("--pool", pool_of, |pool| pool.display().to_string()),
         None => {
             let outside = format!("no Cargo.toml above {}", around.cwd.display());
-            Err(nowhere(&outside, &outside))
+            Err(nowhere(&outside, &outside, pool_in(&around.cwd)))
         }
     }
 }
@@ -36,15 +36,19 @@ fn pool_of(place: &Place<'_>) -> Result<PathBuf, Failure> {
         return Ok(pool);
     }
     let root = place.workspace_root();
-    let beside = root.join("pool.json");
-    if beside.exists() {
+    if let Some(beside) = pool_in(root) {
         return Ok(beside);
     }
     let package = match place.package_manifest() {
         Ok(manifest) => format!("not in {}", manifest.display()),
         Err(manifest) => format!("no package in {}", manifest.display()),
     };
-    Err(nowhere(&package, &format!("not in {}", root.display())))
+    Err(nowhere(&package, &format!("not in {}", root.display()), place.folders().find_map(pool_in)))
+}
+
+/// A file of the usual name in a folder.
+fn pool_in(dir: &Path) -> Option<PathBuf> {
+    Some(dir.join("pool.json")).filter(|path| path.exists())
 }
 
 fn path_of(setting: &Setting<'_>) -> Result<Option<PathBuf>, Failure> {
@@ -55,15 +59,18 @@ fn path_of(setting: &Setting<'_>) -> Result<Option<PathBuf>, Failure> {
     }
 }
 
-/// The error of a search that found nothing.
-fn nowhere(package: &str, workspace: &str) -> Failure {
+/// The error of a search that found nothing, except perhaps a file where it does not look.
+fn nowhere(package: &str, workspace: &str, elsewhere: Option<PathBuf>) -> Failure {
+    let hint = elsewhere.map_or_else(String::new, |path| {
+        format!("\nthere is {0}, which is in none of them; say --pool {0}, or name it in a manifest", path.display())
+    });
     Failure::usage(format!(
         "no pool file; name one in any of these places:
   --pool FILE                      not given
   LEASE_POOL_FILE                  not set
   [package.metadata.lease] pool    {package}
   [workspace.metadata.lease] pool  {workspace}
-  pool.json                        {workspace}"
+  pool.json                        {workspace}{hint}"
     ))
 }
 
@@ -178,6 +185,25 @@ mod tests {
                 assert!(error.contains(place), "{place:?} is not in: {error}");
             }
         }
+    }
+
+    #[test]
+    fn a_file_in_a_package_is_pointed_at() {
+        let dir = workspace("", "");
+        let root = dir.path().canonicalize().expect("path");
+        let file = root.join("api/pool.json");
+        fs::write(&file, "{}").expect("file");
+        let hint = format!("--pool {}", file.display());
+        for (at, words) in [(root.join("api/src"), &[][..]), (root.clone(), &[]), (root.clone(), &["-p", "api"])] {
+            let error = find(&at, words, &[]).expect_err("none").to_string();
+            assert!(error.contains(&hint), "{hint:?} is not in: {error}");
+        }
+        let error = find(&root.join("db-core"), &[], &[]).expect_err("none").to_string();
+        assert!(!error.contains("api/pool.json"), "{error}");
+        let outside = tempfile::tempdir().expect("temporary folder");
+        fs::write(outside.path().join("pool.json"), "{}").expect("file");
+        let error = find(outside.path(), &[], &[]).expect_err("none").to_string();
+        assert!(error.contains("--pool /"), "{error}");
     }
 
     #[test]

@@ -142,6 +142,13 @@ impl Place<'_> {
         self.package.map(|package| package.manifest_path.as_path()).ok_or(&self.project.nearest)
     }
 
+    /// The folder of the package, or of every package of a workspace whose root is none.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
+        let packages = self.project.metadata.packages.iter();
+        let meant = packages.filter(|package| self.package.is_none_or(|one| one.id == package.id));
+        meant.filter_map(|package| package.manifest_path.parent())
+    }
+
     /// A key of `[package.metadata.lease]`, else of `[workspace.metadata.lease]`.
     pub(super) fn setting(&self, key: &str) -> Result<Option<Setting<'_>>, Failure> {
         if let Some(package) = self.package
@@ -190,7 +197,8 @@ fn cargo_metadata(cargo: &OsStr, manifest: &Path, start: &Path) -> Result<Metada
     command.arg(manifest).current_dir(start).stdin(Stdio::null());
     let output = command.output().map_err(|error| {
         let program = cargo.display();
-        Failure::usage(format!("cannot run {program} to find the pool file; name it with --pool or LEASE_POOL_FILE")).because(error)
+        Failure::usage(format!("cannot run {program} to find the pool file; name it with --pool or LEASE_POOL_FILE"))
+            .because(error)
     })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
