@@ -273,8 +273,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
 pub(crate) fn lease_option(word: &OsStr) -> Option<&str> {
     let option = word.to_str()?.split('=').next()?;
     let name = option.strip_prefix("--")?;
-    let ours = LeaseOptions::augment_args(clap::Command::new("options"));
-    ours.get_arguments().any(|known| known.get_long() == Some(name)).then_some(option)
+    Cli::command().get_arguments().any(|known| known.get_long() == Some(name)).then_some(option)
 }
 
 /// Where the command's name stands: the first word that is neither an option of ours nor its value.

@@ -12,7 +12,7 @@ use lease_harness::harness::{PoolInfo, exec};
 use crate::cli::{LeaseOptions, lease_option};
 use crate::exit::{self, Failure};
 use crate::inject::{self, CargoConfig, OwnWords, Reader, ToolConfig};
-use crate::resolve::{Manifests, Settings, Surroundings, Wrap, find_pool_file, find_wrap, path_text};
+use crate::resolve::{Manifests, Settings, Surroundings, Wrap, find_pool_file, find_wrap, passed_over, path_text};
 
 /// Words that ask cargo about itself; then nothing runs and no pool is needed.
 const ASKS: [&str; 4] = ["--help", "-h", "--version", "-V"];
@@ -51,7 +51,9 @@ impl<'a> Wrapping<'a> {
         if wrap == Wrap::Annotated {
             return Ok(Prepared { env: settings.to_env(self.lease)?, ..Prepared::default() });
         }
-        let pool_file = find_pool_file(self.lease.pool.as_deref(), self.around, &manifests)?;
+        let typed = self.lease.pool.as_deref();
+        let pool_file = find_pool_file(typed, self.around, &manifests)?;
+        passed_over(typed, self.around, &manifests, &pool_file)?.iter().for_each(|warning| exit::warn(warning));
         let info = checked(&settings, &pool_file)?;
         // The runner starts in its package's folder, so that it is told where the store is.
         let settings = Settings { store: Some(info.store.clone()), ..settings };

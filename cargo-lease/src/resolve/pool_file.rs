@@ -16,10 +16,8 @@ use crate::exit::Failure;
 /// None of the five places names one (the message lists them), a manifest names one in a wrong way, cargo cannot read
 /// the workspace, or the selected packages name different ones.
 pub(crate) fn find_pool_file(typed: Option<&Path>, around: &Surroundings, manifests: &Manifests<'_>) -> Result<PathBuf, Failure> {
-    let given = typed.filter(|path| !path.as_os_str().is_empty());
-    let given = given.or_else(|| around.var_os("LEASE_POOL_FILE").map(Path::new));
-    if let Some(path) = given {
-        return Ok(around.absolute(path));
+    if let Some(path) = given(typed, around) {
+        return Ok(path);
     }
     match manifests.project()? {
         Some(project) => project.agreed("--pool", pool_of, |pool| pool.display().to_string()),
@@ -28,6 +26,31 @@ pub(crate) fn find_pool_file(typed: Option<&Path>, around: &Surroundings, manife
             Err(nowhere(&outside, &outside, pool_in(&around.cwd)))
         }
     }
+}
+
+/// Of packages that are tested along with others in one pool, although their manifests name another: a warning each.
+///
+/// # Errors
+///
+/// Cargo cannot read the workspace.
+pub(crate) fn passed_over(
+    typed: Option<&Path>,
+    around: &Surroundings,
+    manifests: &Manifests<'_>,
+    pool: &Path,
+) -> Result<Vec<String>, Failure> {
+    let Some(project) = manifests.project()?.filter(|_| given(typed, around).is_none()) else { return Ok(Vec::new()) };
+    let warning = |(package, own): (&str, PathBuf)| {
+        let (own, pool) = (own.display(), pool.display());
+        format!("package {package} is tested in pool {pool}, not in its own, {own}; run it by itself: -p {package}")
+    };
+    Ok(project.dissenters(&pool.to_owned(), pool_of).into_iter().map(warning).collect())
+}
+
+/// The one that was named for this command.
+fn given(typed: Option<&Path>, around: &Surroundings) -> Option<PathBuf> {
+    let typed = typed.filter(|path| !path.as_os_str().is_empty());
+    typed.or_else(|| around.var_os("LEASE_POOL_FILE").map(Path::new)).map(|path| around.absolute(path))
 }
 
 fn pool_of(place: &Place<'_>) -> Result<PathBuf, Failure> {
@@ -160,6 +183,36 @@ mod tests {
         for part in ["api", "db-core", "own/api.json", "shared.json", "--pool"] {
             assert!(error.contains(part), "{part:?} is not in: {error}");
         }
+    }
+
+    #[test]
+    fn packages_in_a_pool_that_is_not_theirs_are_told() {
+        let dir = workspace(IN_ROOT, IN_API);
+        let root = dir.path().canonicalize().expect("path");
+        let warnings = |at: &Path, words: &[&str], env: &[(&str, &str)]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            let around = Surroundings::of_test(at, env);
+            let manifests = Manifests::new(&words, &around, None);
+            let pool = find_pool_file(None, &around, &manifests).expect("found");
+            passed_over(None, &around, &manifests, &pool).expect("read").join("\n")
+        };
+        for (at, words, package) in [
+            (root.clone(), &[][..], "package api "),
+            (root.clone(), &["--workspace"], "package api "),
+            (root.join("api"), &["--workspace"], "package db-core "),
+        ] {
+            let warnings = warnings(&at, words, &[]);
+            assert!(warnings.starts_with(package) && warnings.lines().count() == 1, "{at:?} {words:?}: {warnings}");
+        }
+        for (at, words) in [
+            (root.clone(), &["-p", "api"][..]),
+            (root.clone(), &["--workspace", "--exclude", "api"]),
+            (root.join("api"), &[]),
+            (root.join("db-core"), &[]),
+        ] {
+            assert_eq!(warnings(&at, words, &[]), "", "{at:?} {words:?}");
+        }
+        assert_eq!(warnings(&root, &[], &[("LEASE_POOL_FILE", "chosen.json")]), "");
     }
 
     #[test]
