@@ -3,7 +3,7 @@
 //! Parsing touches nothing but the words of the command line; what they mean, together with the environment and the
 //! project's files, is decided in [`crate::resolve`].
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -267,6 +267,13 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
         Command::Test(_) | Command::Nextest(_) | Command::Bench(_) => {}
     }
     Ok(cli)
+}
+
+/// The option of ours that a word is, such as `--wait` for `--wait=10s`.
+pub(crate) fn lease_option(word: &OsStr) -> Option<&str> {
+    let option = word.to_str()?.split('=').next()?;
+    let name = option.strip_prefix("--")?;
+    Cli::command().get_arguments().any(|known| known.get_long() == Some(name)).then_some(option)
 }
 
 /// Where the command's name stands: the first word that is neither an option of ours nor its value.

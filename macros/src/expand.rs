@@ -1,6 +1,6 @@
 //! The attribute's output: the function as it was, with one call into the runtime in front of its body.
 
-use proc_macro2::{Literal, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Error, Ident, ReturnType};
 
@@ -48,15 +48,22 @@ impl ToTokens for Expansion {
         let acquire = self.acquire();
         let bind = self.slot.as_ref().map(bind_slot);
         let run = self.run_body();
-        tokens.extend(quote! {
-            #(#attrs)*
-            #visibility #signature {
+        let mut body = Group::new(
+            Delimiter::Brace,
+            quote! {
                 #(#inner_attrs)*
                 #register
                 #acquire
                 #bind
                 #run
-            }
+            },
+        );
+        // With braces of ours the function would count as ours, and nobody would be told that it is never used: that
+        // `#[test]` was forgotten.
+        body.set_span(self.test.body.span());
+        tokens.extend(quote! {
+            #(#attrs)*
+            #visibility #signature #body
         });
     }
 }

@@ -9,10 +9,10 @@ use std::process::Command;
 
 use lease_harness::harness::{PoolInfo, exec};
 
-use crate::cli::LeaseOptions;
+use crate::cli::{LeaseOptions, lease_option};
 use crate::exit::{self, Failure};
 use crate::inject::{self, CargoConfig, OwnWords, Reader, ToolConfig};
-use crate::resolve::{Manifests, Settings, Surroundings, Wrap, find_pool_file, find_wrap, path_text};
+use crate::resolve::{Manifests, Settings, Surroundings, Wrap, find_pool_file, find_wrap, passed_over, path_text};
 
 /// Words that ask cargo about itself; then nothing runs and no pool is needed.
 const ASKS: [&str; 4] = ["--help", "-h", "--version", "-V"];
@@ -44,13 +44,16 @@ impl<'a> Wrapping<'a> {
     ///
     /// Everything that would make each runner fail: better once, before anything is built.
     pub(super) fn prepare(&self, cargo: &OsStr, reader: Reader) -> Result<Prepared, Failure> {
+        self.warn_of_misplaced_options();
         let settings = Settings::read(self.lease, self.around)?;
         let manifests = Manifests::new(self.words, self.around, Some(cargo));
         let wrap = find_wrap(self.wrap, &manifests)?;
         if wrap == Wrap::Annotated {
             return Ok(Prepared { env: settings.to_env(self.lease)?, ..Prepared::default() });
         }
-        let pool_file = find_pool_file(self.lease.pool.as_deref(), self.around, &manifests)?;
+        let typed = self.lease.pool.as_deref();
+        let pool_file = find_pool_file(typed, self.around, &manifests)?;
+        passed_over(typed, self.around, &manifests, &pool_file)?.iter().for_each(|warning| exit::warn(warning));
         let info = checked(&settings, &pool_file)?;
         // The runner starts in its package's folder, so that it is told where the store is.
         let settings = Settings { store: Some(info.store.clone()), ..settings };
@@ -69,6 +72,18 @@ impl<'a> Wrapping<'a> {
         }
         let injected = inject::runner_words(&ours, &config, &words, &host)?;
         Ok(Prepared { injected, env: Vec::new(), group, store: info.store })
+    }
+}
+
+impl Wrapping<'_> {
+    /// Cargo gets its words as they are; about an option of ours among them it would only say that it knows none such.
+    fn warn_of_misplaced_options(&self) {
+        for option in self.own_words().iter().filter_map(|word| lease_option(word)) {
+            exit::warn(&format!(
+                "{option} stands behind the command, so it is cargo's; an option of the lease comes before it: \
+                 `cargo lease {option} … test`"
+            ));
+        }
     }
 }
 

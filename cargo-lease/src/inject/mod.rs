@@ -22,6 +22,10 @@ impl<'a> OwnWords<'a> {
         Self { words: &words[..dashes(words)] }
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'a OsString> {
+        self.words.iter()
+    }
+
     pub(crate) fn has(&self, flags: &[&str]) -> bool {
         self.words.iter().any(|word| flags.iter().any(|flag| word == flag))
     }

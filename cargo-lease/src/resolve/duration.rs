@@ -37,15 +37,16 @@ fn seconds_of(unit: &str) -> Option<f64> {
         "s" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
+        "d" => 86_400.0,
         _ => return None,
     })
 }
 
 fn unknown_unit(unit: &str) -> String {
     if unit.is_empty() {
-        "expected a unit after the number: ms, s, m or h".to_owned()
+        "expected a unit after the number: ms, s, m, h or d".to_owned()
     } else {
-        format!("unknown unit '{unit}', expected ms, s, m or h")
+        format!("unknown unit '{unit}', expected ms, s, m, h or d")
     }
 }
 
@@ -62,6 +63,7 @@ mod tests {
             ("1h30m", 5_400_000),
             ("1h 30m 5s 250ms", 5_405_250),
             ("1.5h", 5_400_000),
+            ("1d2h", 93_600_000),
             ("0s", 0),
             (" 2m ", 120_000),
         ];
@@ -78,7 +80,7 @@ mod tests {
             ("", "expected a duration"),
             ("m", "expected a duration"),
             ("-5m", "expected a duration"),
-            ("5d", "unknown unit 'd'"),
+            ("5w", "unknown unit 'w'"),
             ("5min", "unknown unit 'min'"),
             ("1h30", "expected a duration"),
             ("1..5s", "expected a duration"),

@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(crate) use pool_file::find_pool_file;
+pub(crate) use pool_file::{find_pool_file, passed_over};
 pub(crate) use session::session_text;
 pub(crate) use settings::{Settings, path_text};
 pub(crate) use wrap::{Wrap, binary_ids, find_wrap};

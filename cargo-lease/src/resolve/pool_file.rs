@@ -16,18 +16,41 @@ use crate::exit::Failure;
 /// None of the five places names one (the message lists them), a manifest names one in a wrong way, cargo cannot read
 /// the workspace, or the selected packages name different ones.
 pub(crate) fn find_pool_file(typed: Option<&Path>, around: &Surroundings, manifests: &Manifests<'_>) -> Result<PathBuf, Failure> {
-    let given = typed.filter(|path| !path.as_os_str().is_empty());
-    let given = given.or_else(|| around.var_os("LEASE_POOL_FILE").map(Path::new));
-    if let Some(path) = given {
-        return Ok(around.absolute(path));
+    if let Some(path) = given(typed, around) {
+        return Ok(path);
     }
     match manifests.project()? {
         Some(project) => project.agreed("--pool", pool_of, |pool| pool.display().to_string()),
         None => {
             let outside = format!("no Cargo.toml above {}", around.cwd.display());
-            Err(nowhere(&outside, &outside))
+            Err(nowhere(&outside, &outside, pool_in(&around.cwd)))
         }
     }
+}
+
+/// Of packages that are tested along with others in one pool, although their manifests name another: a warning each.
+///
+/// # Errors
+///
+/// Cargo cannot read the workspace.
+pub(crate) fn passed_over(
+    typed: Option<&Path>,
+    around: &Surroundings,
+    manifests: &Manifests<'_>,
+    pool: &Path,
+) -> Result<Vec<String>, Failure> {
+    let Some(project) = manifests.project()?.filter(|_| given(typed, around).is_none()) else { return Ok(Vec::new()) };
+    let warning = |(package, own): (&str, PathBuf)| {
+        let (own, pool) = (own.display(), pool.display());
+        format!("package {package} is tested in pool {pool}, not in its own, {own}; run it by itself: -p {package}")
+    };
+    Ok(project.dissenters(&pool.to_owned(), pool_of).into_iter().map(warning).collect())
+}
+
+/// The one that was named for this command.
+fn given(typed: Option<&Path>, around: &Surroundings) -> Option<PathBuf> {
+    let typed = typed.filter(|path| !path.as_os_str().is_empty());
+    typed.or_else(|| around.var_os("LEASE_POOL_FILE").map(Path::new)).map(|path| around.absolute(path))
 }
 
 fn pool_of(place: &Place<'_>) -> Result<PathBuf, Failure> {
@@ -36,15 +59,19 @@ fn pool_of(place: &Place<'_>) -> Result<PathBuf, Failure> {
         return Ok(pool);
     }
     let root = place.workspace_root();
-    let beside = root.join("pool.json");
-    if beside.exists() {
+    if let Some(beside) = pool_in(root) {
         return Ok(beside);
     }
     let package = match place.package_manifest() {
         Ok(manifest) => format!("not in {}", manifest.display()),
         Err(manifest) => format!("no package in {}", manifest.display()),
     };
-    Err(nowhere(&package, &format!("not in {}", root.display())))
+    Err(nowhere(&package, &format!("not in {}", root.display()), place.folders().find_map(pool_in)))
+}
+
+/// A file of the usual name in a folder.
+fn pool_in(dir: &Path) -> Option<PathBuf> {
+    Some(dir.join("pool.json")).filter(|path| path.exists())
 }
 
 fn path_of(setting: &Setting<'_>) -> Result<Option<PathBuf>, Failure> {
@@ -55,15 +82,18 @@ fn path_of(setting: &Setting<'_>) -> Result<Option<PathBuf>, Failure> {
     }
 }
 
-/// The error of a search that found nothing.
-fn nowhere(package: &str, workspace: &str) -> Failure {
+/// The error of a search that found nothing, except perhaps a file where it does not look.
+fn nowhere(package: &str, workspace: &str, elsewhere: Option<PathBuf>) -> Failure {
+    let hint = elsewhere.map_or_else(String::new, |path| {
+        format!("\nthere is {0}, which is in none of them; say --pool {0}, or name it in a manifest", path.display())
+    });
     Failure::usage(format!(
         "no pool file; name one in any of these places:
   --pool FILE                      not given
   LEASE_POOL_FILE                  not set
   [package.metadata.lease] pool    {package}
   [workspace.metadata.lease] pool  {workspace}
-  pool.json                        {workspace}"
+  pool.json                        {workspace}{hint}"
     ))
 }
 
@@ -156,6 +186,36 @@ mod tests {
     }
 
     #[test]
+    fn packages_in_a_pool_that_is_not_theirs_are_told() {
+        let dir = workspace(IN_ROOT, IN_API);
+        let root = dir.path().canonicalize().expect("path");
+        let warnings = |at: &Path, words: &[&str], env: &[(&str, &str)]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            let around = Surroundings::of_test(at, env);
+            let manifests = Manifests::new(&words, &around, None);
+            let pool = find_pool_file(None, &around, &manifests).expect("found");
+            passed_over(None, &around, &manifests, &pool).expect("read").join("\n")
+        };
+        for (at, words, package) in [
+            (root.clone(), &[][..], "package api "),
+            (root.clone(), &["--workspace"], "package api "),
+            (root.join("api"), &["--workspace"], "package db-core "),
+        ] {
+            let warnings = warnings(&at, words, &[]);
+            assert!(warnings.starts_with(package) && warnings.lines().count() == 1, "{at:?} {words:?}: {warnings}");
+        }
+        for (at, words) in [
+            (root.clone(), &["-p", "api"][..]),
+            (root.clone(), &["--workspace", "--exclude", "api"]),
+            (root.join("api"), &[]),
+            (root.join("db-core"), &[]),
+        ] {
+            assert_eq!(warnings(&at, words, &[]), "", "{at:?} {words:?}");
+        }
+        assert_eq!(warnings(&root, &[], &[("LEASE_POOL_FILE", "chosen.json")]), "");
+    }
+
+    #[test]
     fn a_package_outside_the_workspace_is_its_own() {
         let dir = workspace(&format!("exclude = [\"alone\"]\n{IN_ROOT}"), "");
         let alone = dir.path().canonicalize().expect("path").join("alone");
@@ -178,6 +238,25 @@ mod tests {
                 assert!(error.contains(place), "{place:?} is not in: {error}");
             }
         }
+    }
+
+    #[test]
+    fn a_file_in_a_package_is_pointed_at() {
+        let dir = workspace("", "");
+        let root = dir.path().canonicalize().expect("path");
+        let file = root.join("api/pool.json");
+        fs::write(&file, "{}").expect("file");
+        let hint = format!("--pool {}", file.display());
+        for (at, words) in [(root.join("api/src"), &[][..]), (root.clone(), &[]), (root.clone(), &["-p", "api"])] {
+            let error = find(&at, words, &[]).expect_err("none").to_string();
+            assert!(error.contains(&hint), "{hint:?} is not in: {error}");
+        }
+        let error = find(&root.join("db-core"), &[], &[]).expect_err("none").to_string();
+        assert!(!error.contains("api/pool.json"), "{error}");
+        let outside = tempfile::tempdir().expect("temporary folder");
+        fs::write(outside.path().join("pool.json"), "{}").expect("file");
+        let error = find(outside.path(), &[], &[]).expect_err("none").to_string();
+        assert!(error.contains("--pool /"), "{error}");
     }
 
     #[test]

@@ -20,6 +20,10 @@ pub(crate) struct Selection {
     manifest: Option<PathBuf>,
     /// A folder to search from in place of the working directory (`--workspace-remap`).
     start: Option<PathBuf>,
+    /// Whether `--workspace` asks for all packages.
+    all: bool,
+    /// `--exclude`.
+    excluded: Vec<String>,
 }
 
 impl Selection {
@@ -30,6 +34,8 @@ impl Selection {
             packages: words.texts(&["--package", "-p"]),
             manifest: words.values(&["--manifest-path"]).pop().map(PathBuf::from),
             start: words.values(&["--workspace-remap"]).pop().map(PathBuf::from),
+            all: words.has(&["--workspace", "--all"]),
+            excluded: words.texts(&["--exclude"]),
         }
     }
 }
@@ -38,6 +44,8 @@ impl Selection {
 #[derive(Debug, Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
+    #[serde(default)]
+    workspace_default_members: Vec<String>,
     workspace_root: PathBuf,
     #[serde(default)]
     metadata: Value,
@@ -69,7 +77,7 @@ pub(super) struct Project {
     metadata: Metadata,
     /// The nearest manifest above the place where we were started, or the one that was named.
     nearest: PathBuf,
-    packages: Vec<String>,
+    selection: Selection,
 }
 
 impl Project {
@@ -82,7 +90,7 @@ impl Project {
         };
         let Some(nearest) = nearest else { return Ok(None) };
         let metadata = cargo_metadata(cargo.unwrap_or("cargo".as_ref()), &nearest, &start)?;
-        Ok(Some(Self { metadata, nearest, packages: selection.packages.clone() }))
+        Ok(Some(Self { metadata, nearest, selection: selection.clone() }))
     }
 
     /// What all selected packages agree on.
@@ -115,13 +123,26 @@ impl Project {
         Ok(agreed)
     }
 
+    /// Packages that are tested along with the selected one although they say something else, and what they say.
+    pub(super) fn dissenters<T: PartialEq>(&self, agreed: &T, of: impl Fn(&Place<'_>) -> Result<T, Failure>) -> Vec<(&str, T)> {
+        let at_root = same_file(&self.metadata.workspace_root.join("Cargo.toml"), &self.nearest);
+        let along = |package: &&Package| match (self.selection.packages.is_empty(), self.selection.all) {
+            (false, _) => false,
+            (true, true) => !self.selection.excluded.iter().any(|spec| package.is_meant_by(spec)),
+            (true, false) => at_root && self.metadata.workspace_default_members.contains(&package.id),
+        };
+        let said = |package| Some((package, of(&Place { project: self, package: Some(package) }).ok()?));
+        let packages = self.metadata.packages.iter().filter(along).filter_map(said);
+        packages.filter(|(_, said)| said != agreed).map(|(package, said)| (package.name.as_str(), said)).collect()
+    }
+
     /// The packages that `-p` names, else the one whose manifest is the nearest.
     fn selected(&self) -> Vec<&Package> {
         let packages = self.metadata.packages.iter();
-        if self.packages.is_empty() {
+        if self.selection.packages.is_empty() {
             return packages.filter(|package| same_file(&package.manifest_path, &self.nearest)).collect();
         }
-        packages.filter(|package| self.packages.iter().any(|spec| package.is_meant_by(spec))).collect()
+        packages.filter(|package| self.selection.packages.iter().any(|spec| package.is_meant_by(spec))).collect()
     }
 }
 
@@ -140,6 +161,13 @@ impl Place<'_> {
     /// Says where the package's table was looked for.
     pub(super) fn package_manifest(&self) -> Result<&Path, &Path> {
         self.package.map(|package| package.manifest_path.as_path()).ok_or(&self.project.nearest)
+    }
+
+    /// The folder of the package, or of every package of a workspace whose root is none.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
+        let packages = self.project.metadata.packages.iter();
+        let meant = packages.filter(|package| self.package.is_none_or(|one| one.id == package.id));
+        meant.filter_map(|package| package.manifest_path.parent())
     }
 
     /// A key of `[package.metadata.lease]`, else of `[workspace.metadata.lease]`.
@@ -188,7 +216,11 @@ fn cargo_metadata(cargo: &OsStr, manifest: &Path, start: &Path) -> Result<Metada
     let mut command = Command::new(cargo);
     command.args(["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path"]);
     command.arg(manifest).current_dir(start).stdin(Stdio::null());
-    let output = command.output().map_err(|error| Failure::start(cargo, error))?;
+    let output = command.output().map_err(|error| {
+        let program = cargo.display();
+        Failure::usage(format!("cannot run {program} to find the pool file; name it with --pool or LEASE_POOL_FILE"))
+            .because(error)
+    })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.trim().trim_start_matches("error: ").to_owned();

@@ -49,6 +49,18 @@ fn what_a_killed_holder_left_is_said() {
 }
 
 #[test]
+fn outside_of_repositories_the_store_is_beside_the_pool_file() {
+    let lab = Lab::new(1);
+    lab.write("deep/down/x", "");
+    let expected = format!("store {}\n", lab.path("logs/leases").display());
+    for (folder, pool) in [("", "pool.json"), ("deep", "../pool.json"), ("deep/down", "../../pool.json")] {
+        let mut command = lab.lease(&["--pool", pool, "status"]);
+        let (out, _) = expect_code(command.env_remove("LEASE_STORE").current_dir(lab.path(folder)), 0);
+        assert!(out.starts_with(&expected), "{folder}: {out}");
+    }
+}
+
+#[test]
 fn json_is_one_object_and_creates_nothing() {
     let lab = Lab::new(2);
     let status = lab.status();

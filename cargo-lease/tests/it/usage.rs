@@ -102,6 +102,40 @@ fn wrapped_words_reach_cargo_in_their_order() {
 }
 
 #[test]
+fn an_option_of_ours_behind_the_command_is_warned_of_and_still_handed_on() {
+    let lab = Lab::new(2);
+    let path = fakes(&lab);
+    for command in [&["test"][..], &["nextest", "run"], &["bench"]] {
+        let words = [command, &["--wait=10s", "--no-wait", "--", "--pool", "x"]].concat();
+        let record = lab.path("record");
+        let _ = std::fs::remove_file(&record);
+        let mut lease = lab.lease(&words);
+        lease.env("CARGO", lab.path("bin/cargo")).env("PATH", &path).env("RECORD", &record);
+        let (_, err) = expect_code(&mut lease, 0);
+        has(&err, &["warning: --wait ", "warning: --no-wait ", "before"]);
+        assert!(!err.contains("--pool"), "what the tests are given was looked at: {err}");
+        has(&lab.read("record"), &["[--wait=10s]", "[--no-wait]", "[--][--pool][x]"]);
+    }
+}
+
+#[test]
+fn a_pool_file_that_cannot_be_read_says_why_in_words() {
+    let lab = Lab::new(1);
+    let (_, err) = expect_code(&mut lab.lease(&["--pool", "none.json", "status"]), 2);
+    has(&err, &["none.json", "No such file or directory"]);
+}
+
+#[test]
+fn a_missing_cargo_is_no_missing_command() {
+    let lab = Lab::new(1);
+    lab.write("Cargo.toml", "");
+    let mut command = lab.lease(&["run", "--", "/bin/true"]);
+    command.env_remove("LEASE_POOL_FILE").env("PATH", lab.path("bin"));
+    let (_, err) = expect_code(&mut command, 2);
+    has(&err, &["cannot run cargo", "pool file", "--pool"]);
+}
+
+#[test]
 fn nextest_that_is_not_installed_is_said() {
     let lab = Lab::new(1);
     let path = path_with(&lab, &[("cargo", &cargo())]);

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 
+use super::end::say;
 use crate::harness::{SlotError, SlotErrorKind, SlotRequest, Wait, Waiting, minutes};
 
 /// What is asked of which pool.
@@ -17,7 +18,8 @@ pub(super) struct Ask {
 }
 
 impl Ask {
-    /// The request; while it waits, each change of its place is told on stderr.
+    /// The request; while it waits, each change of its place is told on stderr, also of a test whose output is captured:
+    /// otherwise it would look stuck.
     pub(super) fn request(self) -> SlotRequest {
         let mut request = SlotRequest::from_file(self.pool_file).wait(self.wait).on_wait(tell_place);
         if let Some(minutes) = self.ttl_minutes {
@@ -32,7 +34,7 @@ impl Ask {
 
 fn tell_place(Waiting { pool, position, eta, .. }: &Waiting) {
     let eta = minutes(eta.as_secs_f64() * 1000.0);
-    eprintln!("pool {pool} saturated — queue position {position}, eta {eta}");
+    say(&format!("pool {pool} saturated — queue position {position}, eta {eta}"));
 }
 
 /// Does the work; a panic in it is an error like others. Otherwise it would let a `#[should_panic]` test pass, or end a

@@ -41,15 +41,21 @@ impl SlotError {
         Self { signal: Some(signal), ..Self::new(SlotErrorKind::Interrupted, format!("interrupted by signal {signal}")) }
     }
 
+    /// Adds what made it fail.
+    pub(super) fn because(mut self, error: &dyn std::error::Error) -> Self {
+        self.source = Some(Behind::of(error).into());
+        self
+    }
+
     /// The refusal of a pool, as an error for people and as the document of the format.
     pub(super) fn refused(pool: &str, outcome: &Outcome) -> Self {
         let about = |eta_ms: f64| super::minutes(eta_ms);
         let message = match outcome {
             Outcome::Saturated { position, eta_ms } => {
-                format!("pool {pool} is saturated: no slot is free, we would wait at place {position}, about {}", about(*eta_ms))
+                format!("pool {pool} is saturated: no slot is free, we would wait at place {position}, {}", about(*eta_ms))
             }
             Outcome::TimedOut { position, eta_ms, waited_ms, .. } => format!(
-                "no slot of pool {pool} within {} ms: still at place {position}, about {} to go",
+                "no slot of pool {pool} within {} ms: still at place {position}, {} to go",
                 crate::json::number_text(*waited_ms),
                 about(*eta_ms)
             ),

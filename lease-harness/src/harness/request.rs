@@ -1,5 +1,6 @@
 //! Asking for a slot.
 
+use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,9 +83,13 @@ impl fmt::Debug for SlotRequest {
 impl SlotRequest {
     /// A slot of the pool that this file describes.
     pub fn from_file(pool_file: impl Into<PathBuf>) -> Self {
+        let file = pool_file.into();
+        // A test runs in its package's folder and `cargo lease` wherever it was typed: outside of repositories, the pool
+        // file is what they have in common.
+        let outside = file.parent().map(Path::to_owned);
         Self {
-            file: pool_file.into(),
-            store: StoreOptions::default(),
+            file,
+            store: StoreOptions { outside, ..StoreOptions::default() },
             pool: PoolOptions::default(),
             owner: None,
             session: None,
@@ -96,7 +101,8 @@ impl SlotRequest {
         }
     }
 
-    /// The store's directory (default: `LEASE_STORE`, else `logs/leases` of the repository's main checkout).
+    /// The store's directory (default: `LEASE_STORE`, else `logs/leases` of the repository's main checkout; outside of
+    /// repositories, `logs/leases` beside the pool file).
     #[must_use]
     pub fn store(mut self, dir: impl Into<PathBuf>) -> Self {
         self.store.store = Some(dir.into());
@@ -332,7 +338,11 @@ fn about_file(error: &PoolFileError) -> SlotError {
         (PoolFileErrorKind::Invalid, None) => format!("{}: {error}", error.path().display()),
         _ => error.to_string(),
     };
-    SlotError::new(SlotErrorKind::Usage, named)
+    let slot_error = SlotError::new(SlotErrorKind::Usage, named);
+    match error.source() {
+        Some(cause) => slot_error.because(cause),
+        None => slot_error,
+    }
 }
 
 /// The slot of an outer grant, if its lease is still what it was.

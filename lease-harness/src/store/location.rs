@@ -4,21 +4,34 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::{StoreError, StoreResult};
+use super::options::StoreOptions;
 use crate::sys::disk::normalize;
-use crate::sys::env::Env;
 
 /// Under the repository's main checkout, or the current directory.
 const DEFAULT_PLACE: &str = "logs/leases";
 
 /// The store's directory: the option, else `LEASE_STORE`, else `logs/leases` under the repository's main checkout, else
-/// under `cwd`. Absolute, and not yet created.
-pub(crate) fn resolve(option: Option<&Path>, env: &Env, cwd: &Path) -> StoreResult<PathBuf> {
+/// under the folder that is used outside of repositories or that one's main checkout, else under `cwd`. Absolute, and not
+/// yet created.
+pub(crate) fn resolve(options: &StoreOptions, cwd: &Path) -> StoreResult<PathBuf> {
+    let option = options.store.as_deref();
     if option.is_some_and(|dir| dir.as_os_str().is_empty()) {
         return Err(StoreError::usage("invalid store \"\" — must be a directory"));
     }
-    let chosen = option.map(Path::to_owned).or_else(|| env.get("LEASE_STORE").map(PathBuf::from));
-    let chosen = chosen.unwrap_or_else(|| main_checkout(cwd).unwrap_or_else(|| cwd.to_owned()).join(DEFAULT_PLACE));
+    let chosen = option.map(Path::to_owned).or_else(|| options.env.get("LEASE_STORE").map(PathBuf::from));
+    let chosen = chosen.unwrap_or_else(|| default_root(options.outside.as_deref(), cwd).join(DEFAULT_PLACE));
     Ok(normalize(&cwd.join(chosen)))
+}
+
+fn default_root(outside: Option<&Path>, cwd: &Path) -> PathBuf {
+    if let Some(checkout) = main_checkout(cwd) {
+        return checkout;
+    }
+    let Some(outside) = outside else { return cwd.to_owned() };
+    let outside = cwd.join(outside);
+    // Whatever way led there, it is one folder.
+    let outside = outside.canonicalize().unwrap_or(outside);
+    main_checkout(&outside).unwrap_or(outside)
 }
 
 /// The main checkout of the repository that `dir` lies in, also from a linked worktree.
@@ -50,10 +63,12 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{Env, resolve};
+    use super::{StoreOptions, resolve};
+    use crate::sys::env::Env;
 
-    fn fixed(pairs: &[(&str, &str)]) -> Env {
-        Env::Fixed(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    fn fixed(pairs: &[(&str, &str)]) -> StoreOptions {
+        let env = Env::Fixed(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect());
+        StoreOptions { env, ..StoreOptions::default() }
     }
 
     fn repository(root: &Path) {
@@ -66,10 +81,11 @@ mod tests {
     fn the_option_beats_the_environment_and_an_empty_variable_is_unset() {
         let cwd = Path::new("/somewhere");
         let env = fixed(&[("LEASE_STORE", "/env")]);
-        assert_eq!(resolve(Some(Path::new("opt/../x")), &env, cwd).unwrap(), Path::new("/somewhere/x"));
-        assert_eq!(resolve(None, &env, cwd).unwrap(), Path::new("/env"));
-        assert_eq!(resolve(None, &fixed(&[("LEASE_STORE", "")]), cwd).unwrap(), Path::new("/somewhere/logs/leases"));
-        assert!(resolve(Some(Path::new("")), &env, cwd).is_err());
+        let with_option = |dir: &str| StoreOptions { store: Some(dir.into()), ..env.clone() };
+        assert_eq!(resolve(&with_option("opt/../x"), cwd).unwrap(), Path::new("/somewhere/x"));
+        assert_eq!(resolve(&env, cwd).unwrap(), Path::new("/env"));
+        assert_eq!(resolve(&fixed(&[("LEASE_STORE", "")]), cwd).unwrap(), Path::new("/somewhere/logs/leases"));
+        assert!(resolve(&with_option(""), cwd).is_err());
     }
 
     #[test]
@@ -82,7 +98,7 @@ mod tests {
         fs::write(side.join(".git"), format!("gitdir: {}\n", main.join(".git/worktrees/side").display())).unwrap();
         let hook = fixed(&[("GIT_DIR", "/elsewhere/.git"), ("GIT_WORK_TREE", "/elsewhere")]);
         for cwd in [main.clone(), main.join("deep/down"), side.clone(), side.join("src")] {
-            assert_eq!(resolve(None, &hook, &cwd).unwrap(), main.join("logs/leases"), "{}", cwd.display());
+            assert_eq!(resolve(&hook, &cwd).unwrap(), main.join("logs/leases"), "{}", cwd.display());
         }
     }
 
@@ -94,6 +110,27 @@ mod tests {
         fs::create_dir_all(temp.path().join(".git/modules/sub")).unwrap();
         fs::create_dir_all(&sub).unwrap();
         fs::write(sub.join(".git"), "gitdir: ../.git/modules/sub\n").unwrap();
-        assert_eq!(resolve(None, &fixed(&[]), &sub).unwrap(), sub.join("logs/leases"));
+        assert_eq!(resolve(&fixed(&[]), &sub).unwrap(), sub.join("logs/leases"));
+    }
+
+    #[test]
+    fn outside_of_repositories_the_given_folder_counts_from_everywhere() {
+        let temp = tempfile::tempdir().unwrap();
+        let temp = temp.path().canonicalize().unwrap();
+        let project = temp.join("project");
+        fs::create_dir_all(project.join("member/src")).unwrap();
+        let ours = StoreOptions { outside: Some(project.clone()), ..fixed(&[]) };
+        for cwd in [temp.clone(), project.clone(), project.join("member"), project.join("member/src")] {
+            assert_eq!(resolve(&ours, &cwd).unwrap(), project.join("logs/leases"), "{}", cwd.display());
+        }
+        let relative = StoreOptions { outside: Some("..".into()), ..fixed(&[]) };
+        assert_eq!(resolve(&relative, &project.join("member")).unwrap(), project.join("logs/leases"));
+        let variable = StoreOptions { outside: Some(project.clone()), ..fixed(&[("LEASE_STORE", "/env")]) };
+        assert_eq!(resolve(&variable, &project).unwrap(), Path::new("/env"));
+        repository(&project);
+        assert_eq!(resolve(&ours, &temp).unwrap(), project.join("logs/leases"));
+        let elsewhere = temp.join("elsewhere");
+        repository(&elsewhere);
+        assert_eq!(resolve(&ours, &elsewhere).unwrap(), elsewhere.join("logs/leases"));
     }
 }

@@ -100,7 +100,7 @@ impl LeaseStore {
         let pattern = options.owner_pattern.clone().or_else(|| options.env.get("LEASE_OWNER_PATTERN")).unwrap_or_default();
         let fence = OwnerFence::new(&pattern)?;
         let cwd = std::env::current_dir().at("find", Path::new("."))?;
-        let dir = location::resolve(options.store.as_deref(), &options.env, &cwd)?;
+        let dir = location::resolve(options, &cwd)?;
         refuse_network(&dir)?;
         let limits = GuardLimits { wait: options.guard_wait, stale: options.guard_stale };
         let inner = Inner {

@@ -11,6 +11,9 @@ use crate::sys::env::Env;
 pub struct StoreOptions {
     /// The directory; else `LEASE_STORE`, else `logs/leases` under the repository's main checkout.
     pub store: Option<PathBuf>,
+    /// What takes the place of the current directory in the search for a repository where that lies in none, and holds
+    /// `logs/leases` if it lies in none either.
+    pub outside: Option<PathBuf>,
     /// The owner fence; else `LEASE_OWNER_PATTERN`, else the format's default. An empty one is the default.
     pub owner_pattern: Option<String>,
     /// How long to wait for a critical section.
@@ -32,6 +35,7 @@ impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             store: None,
+            outside: None,
             owner_pattern: None,
             guard_wait: Duration::from_secs(5),
             guard_stale: Duration::from_secs(60),

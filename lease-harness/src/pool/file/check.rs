@@ -18,6 +18,27 @@ const KIND: &str = "/^[a-z0-9][a-z0-9._-]{0,127}$/";
 const GRANT_KEYS: [&str; 12] =
     ["ok", "state", "request_id", "mode", "slot_id", "kind", "owner", "token", "ttlMinutes", "attrs", "env", "grantedAt"];
 
+/// The keys that mean something. Others belong to other programs, and are kept.
+const KEYS: [&str; 17] = [
+    "slots",
+    "name",
+    "provision",
+    "reset",
+    "health",
+    "cwd",
+    "grantEnv",
+    "grantFields",
+    "ttlMinutes",
+    "kindPrefix",
+    "queueLockKind",
+    "waiterStaleMs",
+    "movingAvgSeedMs",
+    "bookkeeper",
+    "nudgeCommand",
+    "nudgeEvent",
+    "shellPrefix",
+];
+
 /// A key that the format's other programs lose when they build an object.
 const PROTO: &str = "__proto__";
 
@@ -86,7 +107,7 @@ fn check_fields(fields: &Object, path: &Path) -> Checked<PoolFile> {
         slots,
     };
     fill_grants(&mut file)?;
-    file.warnings = warnings(&file, raw_slots);
+    file.warnings = misspelt(fields).chain(warnings(&file, raw_slots)).collect();
     Ok(file)
 }
 
@@ -248,6 +269,37 @@ fn render_each(templates: &Object, render: impl Fn(&Json) -> Checked<Json>) -> C
         }
     }
     Ok(values)
+}
+
+/// Keys that mean nothing but look like one that does: a `provison` would leave every slot as the last test left it.
+fn misspelt(fields: &Object) -> impl Iterator<Item = String> {
+    let unknown = fields.keys().filter(|key| !KEYS.contains(key));
+    unknown.filter_map(|key| Some(format!("key {} means nothing here: did you mean \"{}\"?", quoted(key), near_key(key)?)))
+}
+
+fn near_key(word: &str) -> Option<&'static str> {
+    let letters = |text: &str| text.replace(['-', '_'], "").to_lowercase();
+    let is_near = |key: &&str| {
+        let most = if key.len() < 6 { 1 } else { 2 };
+        word.len().abs_diff(key.len()) <= most && edits(&letters(word), &letters(key)) <= most
+    };
+    KEYS.into_iter().find(|key| is_near(key))
+}
+
+/// How many letters must be added, removed or replaced to make `from` into `to`.
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (from_idx, from_letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = from_idx + 1;
+        for (to_idx, to_letter) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(from_letter != *to_letter);
+            diagonal = row[to_idx + 1];
+            row[to_idx + 1] = replaced.min(diagonal + 1).min(row[to_idx] + 1);
+        }
+    }
+    row[to.len()]
 }
 
 /// What works but is doubtful. What several slots share is said of the first.

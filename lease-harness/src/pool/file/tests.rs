@@ -121,6 +121,28 @@ fn doubtful_names_are_warned_of_once() {
 }
 
 #[test]
+fn keys_that_look_like_another_are_warned_of() {
+    let warnings_of = |key: &str| {
+        let text = format!("{{\"slots\":[{{\"id\":1}}],\"{key}\":\"x\"}}");
+        parse(&text).warnings().to_vec()
+    };
+    for (key, meant) in [
+        ("provison", "provision"),
+        ("provisoin", "provision"),
+        ("Reset", "reset"),
+        ("grantenv", "grantEnv"),
+        ("grant_env", "grantEnv"),
+        ("ttl_minutes", "ttlMinutes"),
+        ("slot", "slots"),
+    ] {
+        assert_eq!(warnings_of(key), [format!("key \"{key}\" means nothing here: did you mean \"{meant}\"?")]);
+    }
+    for key in ["provision", "$schema", "note", "test", "env", "comment", "description", "version"] {
+        assert_eq!(warnings_of(key), [""; 0], "{key}");
+    }
+}
+
+#[test]
 fn names_of_digits_come_first_in_an_environment() {
     let file = parse(r#"{"slots":[{"id":1,"b":1,"-10-":2,"2":3}]}"#);
     let names: Vec<_> = file.slots()[0].env().iter().map(|(name, _)| &**name).collect();

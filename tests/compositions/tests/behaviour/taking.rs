@@ -1,6 +1,11 @@
 //! When the process takes a slot, and that it gives it back.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use crate::program::{NONE, Package, code, said, verdicts};
 use crate::scenario;
@@ -41,6 +46,25 @@ fn a_slot_is_taken_if_and_only_if_a_leased_test_runs() {
     check("--exact scenario::process --no-such-flag", &[], &[]);
     check("--exact --test-threads 1 -- scenario::process", &[], &["process"]);
     check("scenario::process_case_panics::case_1", &[], &["process_case_panics"]);
+}
+
+#[test]
+fn a_test_that_waits_says_so_although_its_output_is_captured() {
+    for scenario in ["scenario::slot", "scenario::slot_async", "scenario::process"] {
+        let package = Package::with_pool(ONE_SLOT);
+        let held = package.request().acquire().unwrap();
+        let mut child = package.program(&["--exact", scenario]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let (sender, receiver) = mpsc::channel();
+        let reader = thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        let line = receiver.recv_timeout(Duration::from_secs(30));
+        held.release().unwrap();
+        assert!(child.wait().unwrap().success(), "{scenario}");
+        drop(receiver);
+        let _ = reader.join().unwrap();
+        let line = line.unwrap_or_default();
+        assert!(line.contains("pool behaviour saturated — queue position 1"), "{scenario}: {line}");
+    }
 }
 
 #[test]

@@ -31,6 +31,11 @@ fn mutable(#[allow(unused_mut)] mut mine: Slot) {
 fn not_looked_at(_: Slot) {}
 
 #[leased_slot(pool = "pool.json")]
+#[deny(unfulfilled_lint_expectations)]
+#[expect(dead_code, reason = "the compiler has to notice that #[test] was forgotten")]
+fn without_test(_slot: Slot) {}
+
+#[leased_slot(pool = "pool.json")]
 #[test]
 fn given_back_early(slot: Slot) {
     drop(alone_in(&slot));
