@@ -310,6 +310,8 @@ impl Pool {
         self.store.fence().check(owner)?;
         let session = session.unwrap_or(owner);
         let proof = self.store.proof_of_life()?;
+        // Whatever can fail comes before the entry is written: who is told of a failure does not know that it waits.
+        let average = self.moving_avg_ms()?;
         let mut locked = LockedQueue::lock(self, owner)?;
         locked.drop_stale();
         let now = store::iso(self.store.now_ms()).unwrap_or_default();
@@ -317,8 +319,7 @@ impl Pool {
         locked.queue.entries.push(entry.clone());
         locked.write()?;
         let position = locked.queue.entries.len();
-        drop(locked);
-        Ok(Joined { entry, position, eta_ms: eta::wait_ms(position, self.moving_avg_ms()?) })
+        Ok(Joined { entry, position, eta_ms: eta::wait_ms(position, average) })
     }
 
     /// Leaves the queue; an entry that is not there, or is somebody else's, stays as it is.
