@@ -46,6 +46,7 @@ Exit codes:
   2    usage: a bad option, pool file or owner
   3    internal error
   75   the lease was lost while the command ran
+  126  the command could not be started (127: it is not there)
   else the wrapped command's own";
 
 /// The whole command line.

@@ -139,11 +139,15 @@ fn what_dead_processes_left_is_cleared_away_and_what_the_living_need_stays() {
     dead_proof(temp.path(), ID);
     let room = temp.path().join(format!(".room-{ID}-0"));
     fs::create_dir(&room).unwrap();
+    // A guard that was being taken away when its reaper died, too.
+    let reaped = temp.path().join(format!(".guard-k.reaped-{ID}"));
+    fs::rename(guard(temp.path(), ID), &reaped).unwrap();
+    File::open(&reaped).unwrap().set_modified(SystemTime::now() - Duration::from_secs(120)).unwrap();
     let (old, young) = (temp.path().join(".tmp-k-1"), temp.path().join(".tmp-k-2"));
     File::create(&old).unwrap().set_modified(SystemTime::now() - Duration::from_secs(120)).unwrap();
     File::create(&young).unwrap();
     store.reconcile().unwrap();
-    assert!(!room.exists() && !old.exists() && !temp.path().join(".alive").join(ID).exists());
+    assert!(!room.exists() && !reaped.exists() && !old.exists() && !temp.path().join(".alive").join(ID).exists());
     assert!(young.exists() && temp.path().join("k.json").exists());
 }
 

@@ -2,18 +2,23 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
 use lease_harness::json::Json;
 use lease_harness::pool::{Hooks, Mode, Outcome, Pool, PoolErrorKind, PoolFile, PoolOptions, SlotWanted, Wait};
-use lease_harness::store::{LeaseStore, StoreOptions};
+use lease_harness::store::{Clock, LeaseStore, StoreOptions};
 use lease_tests::wait;
 
 const ONE_SLOT: &str = r#"{"slots":[{"id":1,"port":3001}]}"#;
 
 fn open(dir: &Path, text: &str, options: PoolOptions) -> Pool {
+    open_in(dir, text, options, StoreOptions::default())
+}
+
+fn open_in(dir: &Path, text: &str, options: PoolOptions, store: StoreOptions) -> Pool {
     let file = PoolFile::parse(text, &dir.join("pool.json")).expect("the pool file is right");
-    let store = StoreOptions { store: Some(dir.join("store")), ..StoreOptions::default() };
+    let store = StoreOptions { store: Some(dir.join("store")), ..store };
     Pool::open(file, LeaseStore::open(&store).expect("a store in a temporary folder opens"), options).expect("no options")
 }
 
@@ -162,6 +167,23 @@ fn a_damaged_queue_keeps_the_entries_that_can_be_read() {
         let journal = fs::read_to_string(pool.dir().join("pool.log")).unwrap();
         assert!(journal.contains("queue_repaired") && journal.contains("queue.json"), "{journal}");
     }
+}
+
+#[test]
+fn damaged_statistics_keep_the_durations_that_can_be_read() {
+    let temp = tempfile::tempdir().unwrap();
+    let ticks = AtomicI64::new(1_790_000_000_000);
+    // Every look at the clock is a millisecond later, so that no lease is too short to be remembered.
+    let clock = Clock::from_fn(move || ticks.fetch_add(1, Ordering::SeqCst));
+    let pool = open_in(temp.path(), ONE_SLOT, PoolOptions::default(), StoreOptions { clock, ..StoreOptions::default() });
+    fs::create_dir_all(pool.dir()).unwrap();
+    fs::write(pool.dir().join("stats.json"), r#"{"durationsMs":[1000, "x", 3000]}"#).unwrap();
+    assert_eq!(pool.moving_avg_ms().unwrap(), 2000.0);
+    give_back(&pool, take(&pool));
+    let stats = fs::read_to_string(pool.dir().join("stats.json")).unwrap();
+    assert!(stats.contains("1000") && stats.contains("3000") && !stats.contains('x'), "{stats}");
+    let journal = fs::read_to_string(pool.dir().join("pool.log")).unwrap();
+    assert!(journal.contains("stats_repaired") && journal.contains("stats.json"), "{journal}");
 }
 
 #[test]

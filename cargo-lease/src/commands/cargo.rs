@@ -99,7 +99,8 @@ pub(super) struct Prepared {
 
 /// Becomes a cargo subcommand that runs test binaries; returns only when that fails.
 pub(super) fn exec_cargo(subcommand: &str, wrapping: Wrapping<'_>) -> Failure {
-    let command = cargo_program(wrapping.around).and_then(|cargo| {
+    let around = wrapping.around;
+    let command = cargo_program(around).and_then(|cargo| {
         let prepared = match wrapping.only_asks() {
             true => Prepared::default(),
             false => wrapping.prepare(&cargo, Reader::Cargo)?,
@@ -108,7 +109,7 @@ pub(super) fn exec_cargo(subcommand: &str, wrapping: Wrapping<'_>) -> Failure {
         command.arg(subcommand).args(inject::append(wrapping.words, prepared.injected)).envs(prepared.env);
         Ok(command)
     });
-    command.map_or_else(|failure| failure, |command| become_command(command, wrapping.around))
+    command.map_or_else(|failure| failure, |command| become_command(without_own_variables(command, around)))
 }
 
 /// Checks that a slot could be asked for, and says the pool's warnings.
@@ -119,17 +120,16 @@ pub(super) fn checked(settings: &Settings, pool_file: &Path) -> Result<PoolInfo,
 }
 
 /// Replaces this process; returns only when that fails.
-pub(super) fn become_command(mut command: Command, around: &Surroundings) -> Failure {
-    remove_own_variables(&mut command, around);
+pub(super) fn become_command(command: Command) -> Failure {
     let program = command.get_program().to_owned();
     Failure::start(&program, exec(command))
 }
 
 /// Takes out what `cargo run --package cargo-lease` (a `cargo lease` alias) set for this program: a wrapped command
-/// must not believe that it is this package.
-pub(super) fn remove_own_variables(command: &mut Command, around: &Surroundings) {
+/// must not believe that it is this package. Not for what the runner starts: those variables are the test's.
+pub(super) fn without_own_variables(mut command: Command, around: &Surroundings) -> Command {
     if around.var_os("CARGO_PKG_NAME").is_none_or(|name| name != env!("CARGO_PKG_NAME")) {
-        return;
+        return command;
     }
     let ours = |name: &&str| {
         name.starts_with("CARGO_PKG_")
@@ -139,6 +139,7 @@ pub(super) fn remove_own_variables(command: &mut Command, around: &Surroundings)
     for name in around.var_names().filter(ours) {
         command.env_remove(name);
     }
+    command
 }
 
 /// The cargo that started us, else the one in `PATH`.

@@ -5,10 +5,9 @@ use std::process::{Command, ExitCode};
 use lease_harness::harness::{Child, Ended, exit_like};
 use lease_harness::{Slot, SlotError, SlotErrorKind, SlotRequest};
 
-use super::cargo::{become_command, remove_own_variables};
+use super::cargo::become_command;
 use crate::exit::{self, Failure};
 use crate::render::WaitReport;
-use crate::resolve::Surroundings;
 
 /// Waits for a slot, telling people where it stands. A signal that asks us to end ends the wait.
 pub(super) fn acquire(request: SlotRequest) -> Result<Slot, SlotError> {
@@ -36,16 +35,10 @@ pub(super) enum StartedBy {
 ///
 /// The command could not be started, or the lease was lost, or the slot could not be given back after a command that
 /// succeeded.
-pub(super) fn run_in(
-    slot: Slot,
-    mut command: Command,
-    started_by: StartedBy,
-    around: &Surroundings,
-) -> Result<ExitCode, Failure> {
+pub(super) fn run_in(slot: Slot, command: Command, started_by: StartedBy) -> Result<ExitCode, Failure> {
     if slot.is_joined() {
-        return Err(become_command(command, around));
+        return Err(become_command(command));
     }
-    remove_own_variables(&mut command, around);
     let program = command.get_program().to_owned();
     let child = match started_by {
         StartedBy::Hand => Child::new(command).heed_nohup(),

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::cargo::{Wrapping, become_command, cargo_program};
+use super::cargo::{Wrapping, become_command, cargo_program, without_own_variables};
 use crate::exit::{self, Failure};
 use crate::inject::{self, OwnWords, Reader, ToolConfig};
 use crate::resolve::{Surroundings, path_text};
@@ -19,7 +19,7 @@ const RUN_TESTS: [&str; 4] = ["run", "r", "bench", "b"];
 /// Becomes `cargo nextest`; returns only when that fails.
 pub(super) fn exec(wrapping: Wrapping<'_>) -> Failure {
     match command(wrapping) {
-        Ok(command) => become_command(command, wrapping.around),
+        Ok(command) => become_command(without_own_variables(command, wrapping.around)),
         Err(failure) => failure,
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::cargo::{cargo_program, checked};
+use super::cargo::{cargo_program, checked, without_own_variables};
 use super::held::{StartedBy, acquire, run_in};
 use crate::cli::LeaseOptions;
 use crate::exit::Failure;
@@ -24,5 +24,5 @@ pub(super) fn run(lease: &LeaseOptions, words: &[OsString], around: &Surrounding
     let slot = acquire(settings.request(&pool_file))?;
     let mut command = slot.command(program);
     command.args(arguments);
-    run_in(slot, command, StartedBy::Hand, around)
+    run_in(slot, without_own_variables(command, around), StartedBy::Hand)
 }

@@ -25,7 +25,7 @@ pub(super) fn run(lease: &LeaseOptions, args: &RunnerArgs, around: &Surroundings
     let name = file_stem(binary);
     let phase = around.var_os("NEXTEST_TEST_PHASE").map(OsString::as_os_str);
     if runs_no_test(phase, arguments) || !is_wrapped(args, &name, around)? {
-        return Err(become_command(command(args, |program| Command::new(program)), around));
+        return Err(become_command(command(args, |program| Command::new(program))));
     }
     let pool_file = lease.pool.as_deref().ok_or_else(|| Failure::usage("the runner needs --pool"))?;
     let mut settings = Settings::read(lease, around)?;
@@ -34,7 +34,7 @@ pub(super) fn run(lease: &LeaseOptions, args: &RunnerArgs, around: &Surroundings
     }
     let slot = acquire(settings.request(pool_file))?;
     let command = command(args, |program| slot.command(program));
-    run_in(slot, command, StartedBy::TestRunner, around)
+    run_in(slot, command, StartedBy::TestRunner)
 }
 
 /// Whether the binary is among those that run in a slot.

@@ -141,13 +141,14 @@ impl Settings {
     ///
     /// An option that no variable stands for: it would be lost without a word.
     pub(crate) fn to_env(&self, options: &LeaseOptions) -> Result<Vec<(&'static str, OsString)>, Failure> {
+        let is_given = |typed: &Option<String>| typed.as_ref().is_some_and(|text| !text.is_empty());
         let lost = [
-            ("--pool", options.pool.is_some()),
-            ("--session", options.session.is_some()),
-            ("--wait", options.wait.is_some()),
-            ("--wait-ms", options.wait_ms.is_some()),
+            ("--pool", options.pool.as_ref().is_some_and(|path| !path.as_os_str().is_empty())),
+            ("--session", is_given(&options.session)),
+            ("--wait", is_given(&options.wait)),
+            ("--wait-ms", is_given(&options.wait_ms)),
             ("--no-wait", options.no_wait),
-            ("--heartbeat-secs", options.heartbeat_secs.is_some()),
+            ("--heartbeat-secs", is_given(&options.heartbeat_secs)),
         ];
         if let Some((flag, _)) = lost.iter().find(|(_, typed)| *typed) {
             return Err(Failure::usage(format!("{flag} has no effect where only annotated tests take a slot; say it there")));
@@ -393,6 +394,7 @@ mod tests {
             ("POOL_PROVISION_CMD", "p".into()),
         ];
         assert_eq!(settings.to_env(&typed).expect("told"), env);
+        assert!(settings.to_env(&options(&["--session=", "--wait=", "--heartbeat-secs="])).is_ok());
         let lost = ["--pool=p", "--session=s", "--wait=1m", "--wait-ms=1", "--no-wait", "--heartbeat-secs=1"];
         for flag in lost {
             let error = settings.to_env(&options(&[flag])).expect_err(flag).to_string();

@@ -24,8 +24,6 @@ mod turn;
 
 mod end;
 
-pub use ctor;
-
 pub use calls::{
     process_slot, process_slot_async, process_slot_or_report, process_slot_or_report_async, test_slot, test_slot_async,
     test_slot_or_report, test_slot_or_report_async,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
-use super::slot::Slot;
+use super::slot::{Slot, loss_watch};
 use super::who;
 use crate::pool::{
     CommandOverrides, Outcome, Pool, PoolFile, PoolFileError, PoolFileErrorKind, PoolOptions, PoolStatus, SlotWanted, Standing,
@@ -268,15 +268,16 @@ impl SlotRequest {
             poll: poll_from(&self.store.env),
             ..SlotWanted::by(&owner)
         };
+        let loss = loss_watch()?;
         let mut tell = Teller::new(pool.file().name(), listener.as_mut());
         let outcome = pool.acquire(&wanted, &mut |standing: &Standing| {
             tell.tell(standing);
             !ending.is_asked()
         });
         match (outcome, ending.signal()) {
-            (Ok(Outcome::Granted(held)), None) => Slot::own(pool, *held),
+            (Ok(Outcome::Granted(held)), None) => Ok(Slot::own(pool, *held, loss)),
             (Ok(Outcome::Granted(held)), Some(signal)) => {
-                Slot::own(pool, *held)?.release()?;
+                Slot::own(pool, *held, loss).release()?;
                 Err(SlotError::interrupted(signal))
             }
             (_, Some(signal)) => Err(SlotError::interrupted(signal)),

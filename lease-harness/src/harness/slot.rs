@@ -42,8 +42,9 @@ impl fmt::Debug for Slot {
 }
 
 impl Slot {
-    pub(super) fn own(pool: Pool, held: HeldSlot) -> Result<Self, SlotError> {
-        let loss = LossWatch::new().map_err(no_watch)?;
+    /// A slot just granted; `loss` is a watch that nobody has used. It is made before the slot is had, because a slot that
+    /// cannot be watched could not be given to anybody.
+    pub(super) fn own(pool: Pool, held: HeldSlot, loss: LossWatch) -> Self {
         let grant = held.grant();
         let (watch, about) = (loss.clone(), about(&pool, grant.slot()));
         held.on_lost(move |reason| watch.declare(format!("{about} was lost: {reason}")));
@@ -64,11 +65,11 @@ impl Slot {
         };
         slot.envs = slot.environment();
         slot.envs.push((grants::VARIABLE.to_owned(), grants));
-        Ok(slot)
+        slot
     }
 
     pub(super) fn joined(pool: Pool, slot: SlotDef, owner: &str, token: &str, fence: Option<u64>) -> Result<Self, SlotError> {
-        let loss = LossWatch::new().map_err(no_watch)?;
+        let loss = loss_watch()?;
         let (owner, token) = (owner.to_owned(), token.to_owned());
         let mut slot = Self { slot, owner, token, fence, envs: Vec::new(), loss, held: None, joined: true, pool };
         slot.envs = slot.environment();
@@ -276,6 +277,6 @@ fn about(pool: &Pool, slot: &SlotDef) -> String {
     format!("slot {} of pool {}, held since {since},", slot.id_text(), pool.file().name())
 }
 
-fn no_watch(error: std::io::Error) -> SlotError {
-    SlotError::new(SlotErrorKind::Internal, format!("cannot watch the lease: {error}"))
+pub(super) fn loss_watch() -> Result<LossWatch, SlotError> {
+    LossWatch::new().map_err(|error| SlotError::new(SlotErrorKind::Internal, format!("cannot watch the lease: {error}")))
 }

@@ -191,16 +191,15 @@ impl<'pool> LockedQueue<'pool> {
         let token = acquire_lock(pool, owner)?;
         let mut locked = Self { pool, owner: owner.to_owned(), token, queue: Queue::default() };
         locked.queue = pool.read_queue()?;
-        if locked.queue.damaged {
-            pool.journal("queue_repaired", [("path", Json::from(pool.path(QUEUE).display().to_string()))]);
-        }
         Ok(locked)
     }
 
     /// Writes the queue, unless the lock was lost meanwhile.
     pub(super) fn write(&mut self) -> PoolResult<()> {
-        self.queue.damaged = false;
         self.check()?;
+        if std::mem::take(&mut self.queue.damaged) {
+            self.tell_repair("queue_repaired", QUEUE);
+        }
         if self.queue.entries.is_empty() {
             // No file is an empty queue, and a waiter that gave up leaves nothing.
             disk::remove_file(&self.pool.path(QUEUE))?;
@@ -209,10 +208,20 @@ impl<'pool> LockedQueue<'pool> {
         self.pool.write_file(QUEUE, &self.queue.to_file_text())
     }
 
-    pub(super) fn write_stats(&self, durations_ms: &[f64]) -> PoolResult<()> {
-        let list = durations_ms.iter().map(|duration| Json::from(*duration)).collect();
+    /// Writes the statistics with one more duration.
+    fn remember(&self, duration_ms: f64) -> PoolResult<()> {
+        let (durations_ms, damaged) = self.pool.read_stats()?;
+        let list = eta::remember(durations_ms, duration_ms).into_iter().map(Json::from).collect();
         self.check()?;
+        if damaged {
+            self.tell_repair("stats_repaired", STATS);
+        }
         self.pool.write_file(STATS, &file_text(&object([("durationsMs", Json::Array(list))])))
+    }
+
+    /// A file of the wrong shape is reported by name when it is replaced by one of the right shape.
+    fn tell_repair(&self, event: &str, file: &str) {
+        self.pool.journal(event, [("path", Json::from(self.pool.path(file).display().to_string()))]);
     }
 
     /// Whoever was suspended for longer than the lock lives must not write what it read before.
@@ -279,11 +288,15 @@ impl Pool {
         Ok(entries)
     }
 
-    pub(super) fn durations(&self) -> PoolResult<Vec<f64>> {
-        let Some(bytes) = disk::read(&self.path(STATS))? else { return Ok(Vec::new()) };
+    /// The durations that can be read, and whether the file has another shape than it should.
+    fn read_stats(&self) -> PoolResult<(Vec<f64>, bool)> {
+        let Some(bytes) = disk::read(&self.path(STATS))? else { return Ok((Vec::new(), false)) };
         let document = Json::parse_bytes(&bytes).unwrap_or_default();
-        let list = document.get("durationsMs").and_then(Json::as_array).unwrap_or_default();
-        Ok(list.iter().filter_map(Json::as_f64).filter(|duration| duration.is_finite()).collect())
+        let Some(list) = document.get("durationsMs").and_then(Json::as_array) else { return Ok((Vec::new(), true)) };
+        let numbers = list.iter().filter_map(Json::as_f64).filter(|duration| duration.is_finite());
+        let durations: Vec<f64> = numbers.collect();
+        let damaged = durations.len() < list.len();
+        Ok((durations, damaged))
     }
 
     /// How long slots were held lately, on average, in milliseconds.
@@ -291,7 +304,7 @@ impl Pool {
     /// # Errors
     /// When the statistics cannot be read.
     pub fn moving_avg_ms(&self) -> PoolResult<f64> {
-        Ok(eta::moving_average(&self.durations()?, self.moving_avg_seed_ms()))
+        Ok(eta::moving_average(&self.read_stats()?.0, self.moving_avg_seed_ms()))
     }
 
     /// Joins the queue at its end.
@@ -310,6 +323,8 @@ impl Pool {
         self.store.fence().check(owner)?;
         let session = session.unwrap_or(owner);
         let proof = self.store.proof_of_life()?;
+        // Whatever can fail comes before the entry is written: who is told of a failure does not know that it waits.
+        let average = self.moving_avg_ms()?;
         let mut locked = LockedQueue::lock(self, owner)?;
         locked.drop_stale();
         let now = store::iso(self.store.now_ms()).unwrap_or_default();
@@ -317,8 +332,7 @@ impl Pool {
         locked.queue.entries.push(entry.clone());
         locked.write()?;
         let position = locked.queue.entries.len();
-        drop(locked);
-        Ok(Joined { entry, position, eta_ms: eta::wait_ms(position, self.moving_avg_ms()?) })
+        Ok(Joined { entry, position, eta_ms: eta::wait_ms(position, average) })
     }
 
     /// Leaves the queue; an entry that is not there, or is somebody else's, stays as it is.
@@ -358,7 +372,6 @@ impl Pool {
 
     /// Remembers how long a slot was held.
     pub(super) fn remember_duration(&self, owner: &str, duration_ms: f64) -> PoolResult<()> {
-        let locked = LockedQueue::lock(self, owner)?;
-        locked.write_stats(&eta::remember(self.durations()?, duration_ms))
+        LockedQueue::lock(self, owner)?.remember(duration_ms)
     }
 }

@@ -54,6 +54,7 @@ impl Pool {
         self.drop_old_grants()?;
         if !swept.reaped.is_empty() || !swept.dropped.is_empty() {
             self.store.tidy()?;
+            self.drop_left_temporaries(&self.dir())?;
         }
         Ok(swept)
     }

@@ -21,7 +21,7 @@ const MAKING_LIMIT: Duration = Duration::from_secs(60);
 
 /// This process's proof of life in one store. It ends when the last clone is dropped, or with the process.
 #[derive(Clone, Debug)]
-pub struct ProofOfLife(Arc<Inner>);
+pub(crate) struct ProofOfLife(Arc<Inner>);
 
 /// The proofs of this process, and not of one that it was forked from, by store.
 type Proofs = HashMap<(u32, PathBuf), Weak<Inner>>;
@@ -57,8 +57,7 @@ impl ProofOfLife {
     }
 
     /// The id that leases and queue entries name.
-    #[must_use]
-    pub fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         &self.0.id
     }
 
@@ -74,9 +73,10 @@ fn make(dir: &Path, id: &str) -> StoreResult<Inner> {
     let making = folder.join(format!(".new-{id}"));
     let path = folder.join(id);
     let file = lock::create_locked(&making).at("create", &making)?;
-    let made = (&file).write_all(about_me().as_bytes()).at("write", &making);
+    // The lock is the proof, the text is for people: a full disk may cost the text, but must not keep a slot from release.
+    let _ = (&file).write_all(about_me().as_bytes());
     // It gets its name when it is locked, so that nobody ever finds it unlocked while we live.
-    if let Err(error) = made.and_then(|()| fs::rename(&making, &path).at("rename", &making)) {
+    if let Err(error) = fs::rename(&making, &path).at("rename", &making) {
         let _ = fs::remove_file(&making);
         return Err(error.into());
     }

@@ -15,9 +15,12 @@ use super::error::{StoreError, StoreResult};
 use super::journal;
 use super::{JOURNAL, LeaseStore};
 use crate::json::{Json, Object};
+use crate::sys::clock;
 use crate::sys::disk::{self, At, Placed};
 
 const HOLDER: &str = "holder.json";
+/// Start of the name of every guard.
+const GUARD: &str = ".guard-";
 /// A private directory waiting for its next use.
 const ROOM: &str = ".room-";
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
@@ -69,10 +72,11 @@ pub(super) struct Guard<'store> {
 impl Guard<'_> {
     /// Enters the critical section of `kind`, waiting as long as the store's limits say.
     pub(super) fn enter<'store>(store: &'store LeaseStore, kind: &str) -> StoreResult<Guard<'store>> {
-        let place = store.dir().join(format!(".guard-{kind}"));
+        let place = store.dir().join(format!("{GUARD}{kind}"));
         let room = store.inner.rooms.take().map_or_else(|| make_room(store), Ok)?;
         if let Err(error) = wait_to_enter(store, kind, &place, &room) {
-            store.inner.rooms.put_back(room);
+            // It may be what is wrong (somebody deleted the store): the next attempt makes one of its own.
+            let _ = disk::remove_tree(&room.path);
             return Err(error);
         }
         Ok(Guard { store, place, room: Some(room) })
@@ -158,7 +162,7 @@ fn publish_by_creating(place: &Path, room: &Room) -> StoreResult<bool> {
 
 fn busy(kind: &str, place: &Path, wait: Duration, store: &LeaseStore) -> StoreError {
     let holder = holder_of(place);
-    let lives = matches!(holder.as_ref().and_then(|holder| proof_in(store, holder)), Some(Vital::Alive { .. }));
+    let lives = has_living_holder(store, holder.as_ref());
     let who = match holder.as_ref().and_then(|holder| holder.get("pid")).and_then(Json::as_f64) {
         Some(pid) if lives => format!(", held by process {pid}, which lives"),
         _ => String::new(),
@@ -182,6 +186,10 @@ fn id_of(holder: Option<&Json>) -> Option<&str> {
 fn proof_in(store: &LeaseStore, holder: &Json) -> Option<Vital> {
     let proof = holder.get("alive").and_then(Json::as_str)?;
     store.inner.proof.then(|| alive::vital(store.dir(), proof))
+}
+
+fn has_living_holder(store: &LeaseStore, holder: Option<&Json>) -> bool {
+    matches!(holder.and_then(|holder| proof_in(store, holder)), Some(Vital::Alive { .. }))
 }
 
 /// Takes away the guard of somebody who is gone; true if the place may be free now.
@@ -208,11 +216,20 @@ fn evict_crashed(store: &LeaseStore, place: &Path) -> StoreResult<bool> {
         disk::remove_tree(&taken)?;
         return Ok(true);
     }
-    // Between our look and our hand somebody alive went in: it is put back.
-    if disk::rename_new(&taken, place)? != Placed::Done {
+    // Between our look and our hand somebody alive went in.
+    if !put_back(&taken, place)? {
         disk::remove_tree(&taken)?;
     }
     Ok(false)
+}
+
+/// Puts a guard back that we should not have taken; false if yet another stands in its place.
+fn put_back(taken: &Path, place: &Path) -> StoreResult<bool> {
+    match disk::rename_new(taken, place)? {
+        // A plain rename replaces an empty directory only, and a guard holds a file.
+        Placed::Unsupported => Ok(disk::rename(taken, place).is_ok()),
+        placed => Ok(placed == Placed::Done),
+    }
 }
 
 fn name_of(place: &Path) -> String {
@@ -247,7 +264,7 @@ fn give_back_foreign(store: &LeaseStore, place: &Path, room: &Room, captured: Op
     story.insert("guard", Json::from(place.display().to_string()));
     story.insert("holderId", Json::from(room.id.as_str()));
     let journal = store.dir().join(JOURNAL);
-    if matches!(disk::rename_new(&room.path, place), Ok(Placed::Done)) {
+    if put_back(&room.path, place).unwrap_or(false) {
         journal::note(&journal, store.now_ms(), "guard_lost", story);
         return;
     }
@@ -256,17 +273,28 @@ fn give_back_foreign(store: &LeaseStore, place: &Path, room: &Room, captured: Op
     journal::note(&journal, store.now_ms(), "guard_release_misfire", story);
 }
 
-/// Removes private directories whose process is gone.
+/// Removes what a process that is gone has left of its guards: private directories, and guards that somebody was just
+/// taking away.
 pub(super) fn collect(store: &LeaseStore, name: &str) -> StoreResult<()> {
     let path = store.dir().join(name);
-    let Some(owner) = name.strip_prefix(ROOM).and_then(|rest| rest.get(..36)) else { return Ok(()) };
-    let gone = match alive::vital(store.dir(), owner) {
-        Vital::Dead(_) => true,
-        Vital::Alive { .. } => false,
-        Vital::Unknown => disk::age_of(&path)?.is_some_and(|age| age > ROOM_LIMIT),
+    let is_old = || Ok::<_, StoreError>(disk::age_of(&path)?.is_some_and(|age| age > ROOM_LIMIT));
+    let left = match name.strip_prefix(ROOM).and_then(|rest| rest.get(..36)) {
+        None => is_being_removed(name) && is_old()? && !has_living_holder(store, holder_of(&path).as_ref()),
+        Some(owner) => match alive::vital(store.dir(), owner) {
+            Vital::Dead(_) => true,
+            Vital::Alive { .. } => false,
+            Vital::Unknown => is_old()?,
+        },
     };
-    if gone {
+    if left {
         disk::remove_tree(&path)?;
     }
     Ok(())
+}
+
+/// Whether a name is `.guard-<kind>.reaped-<uuid>` or `.guard-<kind>.release-<uuid>`. A guard whose kind itself looks like
+/// that is told by the one who lives in it.
+fn is_being_removed(name: &str) -> bool {
+    let id = |mark: &str| name.rsplit_once(mark).map(|(_, id)| id);
+    name.starts_with(GUARD) && id(".reaped-").or_else(|| id(".release-")).is_some_and(clock::is_uuid)
 }

@@ -25,7 +25,6 @@ use std::time::Duration;
 
 use guard::{Guard, Rooms};
 
-pub use alive::ProofOfLife;
 pub use date::parse as parse_time;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
 pub use options::StoreOptions;
@@ -36,7 +35,7 @@ pub use record::{Expiry, Found, Record};
 pub use crate::sys::clock::{Clock, Ids};
 pub use crate::sys::env::Env;
 
-pub(crate) use alive::{Vital, folder as alive_folder};
+pub(crate) use alive::{ProofOfLife, Vital, folder as alive_folder};
 pub(crate) use heartbeat::{Beat, Beaten, LostNote, pause_for, quiesce, resume};
 pub(crate) use journal::{iso, note};
 pub(crate) use owner::quoted;

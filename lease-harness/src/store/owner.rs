@@ -123,14 +123,16 @@ fn matches_default(owner: &str) -> bool {
 }
 
 /// Matches as JavaScript does, by UTF-16 units. `None` when it takes too long; the thread that still tries ends with the
-/// process, which has nothing left to do but report.
+/// process, which has nothing left to do but report. One that was in time has ended when this returns.
 fn bounded_match(regex: &Arc<Regex>, owner: &str, limit: Duration) -> Option<bool> {
     let (tell, told) = mpsc::channel();
     let (regex, units) = (Arc::clone(regex), utf16_units(owner));
-    std::thread::spawn(move || {
+    let matching = std::thread::spawn(move || {
         let _ = tell.send(regex.find_from_ucs2(&units, 0).next().is_some());
     });
-    told.recv_timeout(limit).ok()
+    let inside = told.recv_timeout(limit).ok()?;
+    let _ = matching.join();
+    Some(inside)
 }
 
 /// ECMAScript's `RegExp.prototype.toString`: a slash outside a class is escaped, and so is a line end.

@@ -1,5 +1,6 @@
 //! Files: whole reads, replacing writes, renames that refuse to replace, appended lines.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
@@ -9,12 +10,23 @@ use rustix::fs::{CWD, RenameFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 
 /// A call to the file system that failed: what, where, why.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot {action} {}", path.display())]
+#[derive(Debug)]
 pub(crate) struct DiskError {
     action: &'static str,
     path: PathBuf,
     source: io::Error,
+}
+
+impl fmt::Display for DiskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {} {}", self.action, self.path.display())
+    }
+}
+
+impl std::error::Error for DiskError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
 }
 
 pub(crate) type DiskResult<T> = Result<T, DiskError>;

@@ -12,13 +12,15 @@ static PARENT: AtomicI32 = AtomicI32::new(0);
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static CHILD_IGNORED: AtomicBool = AtomicBool::new(false);
 
-/// Runs before `main`: there Rust's runtime begins with ignoring `SIGPIPE`, and every moment later is one in which the
-/// parent may die unnoticed. Early, because a slot may be taken before `main` too.
-#[ctor::ctor(unsafe, priority = early)]
-fn remember() {
-    LOADED_AS.store(std::process::id(), Ordering::Relaxed);
-    PARENT.store(Pid::as_raw(getppid()), Ordering::Relaxed);
-    PIPE_IGNORED.store(is_ignored(SIGPIPE), Ordering::Relaxed);
+ctor::declarative::ctor! {
+    /// Runs before `main`: there Rust's runtime begins with ignoring `SIGPIPE`, and every moment later is one in which the
+    /// parent may die unnoticed. Early, because a slot may be taken before `main` too.
+    #[ctor(unsafe, priority = early)]
+    fn remember() {
+        LOADED_AS.store(std::process::id(), Ordering::Relaxed);
+        PARENT.store(Pid::as_raw(getppid()), Ordering::Relaxed);
+        PIPE_IGNORED.store(is_ignored(SIGPIPE), Ordering::Relaxed);
+    }
 }
 
 fn is_ignored(signal: i32) -> bool {
