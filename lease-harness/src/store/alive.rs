@@ -73,10 +73,9 @@ fn make(dir: &Path, id: &str) -> StoreResult<Inner> {
     let making = folder.join(format!(".new-{id}"));
     let path = folder.join(id);
     let file = lock::create_locked(&making).at("create", &making)?;
-    // The lock is the proof, the text is for people: a full disk may cost the text, but must not keep a slot from release.
-    let _ = (&file).write_all(about_me().as_bytes());
+    let made = (&file).write_all(about_me().as_bytes()).at("write", &making);
     // It gets its name when it is locked, so that nobody ever finds it unlocked while we live.
-    if let Err(error) = fs::rename(&making, &path).at("rename", &making) {
+    if let Err(error) = made.and_then(|()| fs::rename(&making, &path).at("rename", &making)) {
         let _ = fs::remove_file(&making);
         return Err(error.into());
     }
