@@ -62,6 +62,25 @@ fn a_pipe_in_the_place_of_a_journal_costs_its_lines_and_no_slot() {
 }
 
 #[test]
+fn what_cannot_be_cleared_away_costs_no_slot() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = pool(temp.path());
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(48 * 3600);
+    for name in [".tmp-slot-1-x", "pool/.tmp-x", "pool/grants/x.json", ".alive/.new-x", ".alive/x"] {
+        let folder = pool.store().dir().join(name);
+        fs::create_dir_all(folder.join("full")).unwrap();
+        fs::File::open(&folder).unwrap().set_modified(long_ago).unwrap();
+    }
+    // A dead lease, so that there is something to clear away.
+    fs::write(pool.store().dir().join("slot-1.json"), "{}").unwrap();
+    give_back(&pool, take(&pool).unwrap());
+    fs::remove_dir_all(pool.dir().join("grants")).unwrap();
+    fs::write(pool.dir().join("grants"), "no folder").unwrap();
+    let error = take(&pool).unwrap_err();
+    assert!(error.to_string().contains("store") && pool.store().list().unwrap().is_empty(), "{error}");
+}
+
+#[test]
 fn a_pool_file_that_is_no_file_is_refused() {
     let temp = tempfile::tempdir().unwrap();
     let (waits, never_ends) = (temp.path().join("waits.json"), temp.path().join("never-ends.json"));

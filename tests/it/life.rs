@@ -139,16 +139,46 @@ fn what_dead_processes_left_is_cleared_away_and_what_the_living_need_stays() {
     dead_proof(temp.path(), ID);
     let room = temp.path().join(format!(".room-{ID}-0"));
     fs::create_dir(&room).unwrap();
-    // A guard that was being taken away when its reaper died, too.
-    let reaped = temp.path().join(format!(".guard-k.reaped-{ID}"));
-    fs::rename(guard(temp.path(), ID), &reaped).unwrap();
-    File::open(&reaped).unwrap().set_modified(SystemTime::now() - Duration::from_secs(120)).unwrap();
     let (old, young) = (temp.path().join(".tmp-k-1"), temp.path().join(".tmp-k-2"));
-    File::create(&old).unwrap().set_modified(SystemTime::now() - Duration::from_secs(120)).unwrap();
+    File::create(&old).unwrap();
     File::create(&young).unwrap();
+    let crashed = guard(temp.path(), ID);
+    let reaped = temp.path().join(format!(".guard-k.reaped-{ID}"));
+    let (released, being_released) = (format!(".guard-l.release-{ID}"), format!(".guard-m.release-{ID}"));
+    let (released, being_released) = (temp.path().join(released), temp.path().join(being_released));
+    for folder in [&reaped, &released, &being_released] {
+        fs::create_dir(folder).unwrap();
+        fs::write(folder.join("holder.json"), "{}").unwrap();
+    }
+    for path in [&old, &reaped, &released] {
+        File::open(path).unwrap().set_modified(SystemTime::now() - Duration::from_secs(120)).unwrap();
+    }
     store.reconcile().unwrap();
-    assert!(!room.exists() && !reaped.exists() && !old.exists() && !temp.path().join(".alive").join(ID).exists());
-    assert!(young.exists() && temp.path().join("k.json").exists());
+    for gone in [room, old, crashed, reaped, released, temp.path().join(".alive").join(ID)] {
+        assert!(!gone.exists(), "{}", gone.display());
+    }
+    assert!(young.exists() && being_released.exists() && temp.path().join("k.json").exists());
+}
+
+#[test]
+fn what_dead_processes_left_of_a_pool_is_cleared_away_too() {
+    let temp = tempfile::tempdir().unwrap();
+    let file = PoolFile::parse(r#"{"slots":[{"id":1}]}"#, &temp.path().join("pool.json")).unwrap();
+    let pool = Pool::open(file, store(&temp.path().join("store"), NOW_MS), PoolOptions::default()).unwrap();
+    let dir = pool.store().dir();
+    dead_proof(dir, ID);
+    // A holder and a changer of the queue, both gone, and what their writes and grants have left.
+    let mine = [("requestId", ID), ("mode", "blocking"), ("alive", ID)].map(|(key, value)| (key, Json::from(value)));
+    acquire(pool.store(), "slot-1", lease_harness::json::object(mine));
+    acquire(pool.store(), "pool-queue", naming(ID));
+    let (grant, half) = (pool.dir().join(format!("grants/{ID}.json")), pool.dir().join(".tmp-1"));
+    fs::create_dir_all(pool.dir().join("grants")).unwrap();
+    fs::write(&grant, "{}").unwrap();
+    File::create(&half).unwrap().set_modified(SystemTime::now() - Duration::from_secs(120)).unwrap();
+    assert_eq!(pool.sweep("acme").unwrap().reaped.len(), 1);
+    for gone in [grant, half, dir.join("pool-queue.json"), dir.join(".alive").join(ID)] {
+        assert!(!gone.exists(), "{}", gone.display());
+    }
 }
 
 #[test]

@@ -284,6 +284,9 @@ impl Pool {
             Acquired::Held { .. } => Ok(None),
             Acquired::Acquired { record, previous, kind } => {
                 if let Some(previous) = previous {
+                    if let Found::Lease(record) = &previous {
+                        self.forget_grant_of(record);
+                    }
                     let shown = previous.to_json(&kind);
                     self.journal("slot_takeover_on_grant", [("slot_id", slot.id().clone()), ("previous", shown)]);
                 }
