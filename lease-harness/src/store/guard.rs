@@ -52,8 +52,10 @@ impl Drop for Rooms {
 }
 
 impl Rooms {
+    /// One that is still there: the store may have been deleted, and made anew by others.
     fn take(&self) -> Option<Room> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::iter::from_fn(|| rooms.pop()).find(|room| room.path.exists())
     }
 
     fn put_back(&self, room: Room) {

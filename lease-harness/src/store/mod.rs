@@ -143,7 +143,7 @@ impl LeaseStore {
             return Ok(None);
         }
         let mut life = self.inner.life.lock().unwrap_or_else(PoisonError::into_inner);
-        if life.is_none() {
+        if !life.as_ref().is_some_and(ProofOfLife::can_be_seen) {
             self.create()?;
             *life = Some(ProofOfLife::of_this_process(self.dir(), &self.inner.ids)?);
         }
