@@ -139,16 +139,46 @@ fn what_dead_processes_left_is_cleared_away_and_what_the_living_need_stays() {
     dead_proof(temp.path(), ID);
     let room = temp.path().join(format!(".room-{ID}-0"));
     fs::create_dir(&room).unwrap();
-    // A guard that was being taken away when its reaper died, too.
-    let reaped = temp.path().join(format!(".guard-k.reaped-{ID}"));
-    fs::rename(guard(temp.path(), ID), &reaped).unwrap();
-    File::open(&reaped).unwrap().set_modified(SystemTime::now() - Duration::from_secs(120)).unwrap();
     let (old, young) = (temp.path().join(".tmp-k-1"), temp.path().join(".tmp-k-2"));
-    File::create(&old).unwrap().set_modified(SystemTime::now() - Duration::from_secs(120)).unwrap();
+    File::create(&old).unwrap();
     File::create(&young).unwrap();
+    let crashed = guard(temp.path(), ID);
+    let reaped = temp.path().join(format!(".guard-k.reaped-{ID}"));
+    let (released, being_released) = (format!(".guard-l.release-{ID}"), format!(".guard-m.release-{ID}"));
+    let (released, being_released) = (temp.path().join(released), temp.path().join(being_released));
+    for folder in [&reaped, &released, &being_released] {
+        fs::create_dir(folder).unwrap();
+        fs::write(folder.join("holder.json"), "{}").unwrap();
+    }
+    for path in [&old, &reaped, &released] {
+        File::open(path).unwrap().set_modified(SystemTime::now() - Duration::from_secs(120)).unwrap();
+    }
     store.reconcile().unwrap();
-    assert!(!room.exists() && !reaped.exists() && !old.exists() && !temp.path().join(".alive").join(ID).exists());
-    assert!(young.exists() && temp.path().join("k.json").exists());
+    for gone in [room, old, crashed, reaped, released, temp.path().join(".alive").join(ID)] {
+        assert!(!gone.exists(), "{}", gone.display());
+    }
+    assert!(young.exists() && being_released.exists() && temp.path().join("k.json").exists());
+}
+
+#[test]
+fn what_dead_processes_left_of_a_pool_is_cleared_away_too() {
+    let temp = tempfile::tempdir().unwrap();
+    let file = PoolFile::parse(r#"{"slots":[{"id":1}]}"#, &temp.path().join("pool.json")).unwrap();
+    let pool = Pool::open(file, store(&temp.path().join("store"), NOW_MS), PoolOptions::default()).unwrap();
+    let dir = pool.store().dir();
+    dead_proof(dir, ID);
+    // A holder and a changer of the queue, both gone, and what their writes and grants have left.
+    let mine = [("requestId", ID), ("mode", "blocking"), ("alive", ID)].map(|(key, value)| (key, Json::from(value)));
+    acquire(pool.store(), "slot-1", lease_harness::json::object(mine));
+    acquire(pool.store(), "pool-queue", naming(ID));
+    let (grant, half) = (pool.dir().join(format!("grants/{ID}.json")), pool.dir().join(".tmp-1"));
+    fs::create_dir_all(pool.dir().join("grants")).unwrap();
+    fs::write(&grant, "{}").unwrap();
+    File::create(&half).unwrap().set_modified(SystemTime::now() - Duration::from_secs(120)).unwrap();
+    assert_eq!(pool.sweep("acme").unwrap().reaped.len(), 1);
+    for gone in [grant, half, dir.join("pool-queue.json"), dir.join(".alive").join(ID)] {
+        assert!(!gone.exists(), "{}", gone.display());
+    }
 }
 
 #[test]
@@ -160,6 +190,30 @@ fn a_proof_that_a_lease_still_names_is_kept() {
     // Outside this fence the dead lease must not be touched, so its proof must stay as well.
     LeaseStore::open(&fenced).unwrap().reconcile().unwrap();
     assert!(temp.path().join(".alive").join(ID).exists());
+}
+
+#[test]
+fn who_finds_the_queue_locked_keeps_out_of_its_critical_section() {
+    let temp = tempfile::tempdir().unwrap();
+    let file = PoolFile::parse(r#"{"slots":[{"id":1}]}"#, &temp.path().join("pool.json")).unwrap();
+    let pool = Pool::open(file, store(&temp.path().join("store"), NOW_MS), PoolOptions::default()).unwrap();
+    let (dir, store) = (pool.store().dir().to_owned(), pool.store());
+    let Acquired::Acquired { record, .. } = acquire(store, "pool-queue", Json::Null) else { panic!("the store is empty") };
+    // Entering would fail after 50 ms, as it does in a crowd.
+    let _lives = proof(&dir, ID);
+    let place = guard(&dir, ID);
+    let occupied = dir.join(".guard-pool-queue");
+    fs::rename(&place, &occupied).unwrap();
+    std::thread::scope(|scope| {
+        let joining = scope.spawn(|| pool.enqueue("acme", None, Mode::Blocking));
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < Duration::from_millis(500) && !joining.is_finished() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        fs::remove_dir_all(&occupied).unwrap();
+        store.release("pool-queue", "acme", record.token().unwrap()).unwrap();
+        assert_eq!(joining.join().unwrap().unwrap().position, 1);
+    });
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod crowd;
 mod doctests;
+mod garbage;
 mod killing;
 mod layers;
 mod life;

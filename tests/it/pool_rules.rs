@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, mpsc};
 
 use lease_harness::json::Json;
 use lease_harness::pool::{Hooks, Mode, Outcome, Pool, PoolErrorKind, PoolFile, PoolOptions, SlotWanted, Wait};
-use lease_harness::store::{Clock, LeaseStore, StoreOptions};
+use lease_harness::store::{AcquireRequest, Acquired, Clock, Ids, LeaseStore, Status, StoreOptions};
 use lease_tests::wait;
 
 const ONE_SLOT: &str = r#"{"slots":[{"id":1,"port":3001}]}"#;
@@ -92,7 +92,7 @@ fn a_provision_that_outlasts_the_lifetime_keeps_its_slot() {
         let granted = scope.spawn(|| take(&pool));
         starts.recv().unwrap();
         let acquired_at = || match pool.store().status("slot-1").unwrap() {
-            lease_harness::store::Status::Held { record, .. } => record.to_json(),
+            Status::Held { record, .. } => record.to_json(),
             status => panic!("the slot is {}", status.state()),
         };
         let before = acquired_at();
@@ -146,6 +146,112 @@ fn two_files_that_describe_one_pool_differently_are_refused_while_it_is_in_use()
     assert!(error.to_string().contains("3001") && error.to_string().contains("4001"), "{error}");
     give_back(&ours, held);
     give_back(&theirs, take(&theirs));
+}
+
+/// A pool whose ids, drawn in the middle of what it does, run `interrupt` the first time that `is_time`.
+fn interrupted(
+    dir: &Path,
+    text: &str,
+    is_time: impl Fn() -> bool + Send + Sync + 'static,
+    interrupt: impl FnOnce() + Send + 'static,
+) -> Pool {
+    let interrupt = Mutex::new(Some(interrupt));
+    let ids = Ids::from_fn(move || {
+        let due = if is_time() { interrupt.lock().unwrap().take() } else { None };
+        if let Some(interrupt) = due {
+            interrupt();
+        }
+        uuid::Uuid::new_v4().to_string()
+    });
+    let file = PoolFile::parse(text, &dir.join("pool.json")).expect("the pool file is right");
+    let store = StoreOptions { store: Some(dir.join("store")), ids, ..StoreOptions::default() };
+    Pool::open(file, LeaseStore::open(&store).expect("a store in a temporary folder opens"), PoolOptions::default())
+        .expect("no options")
+}
+
+#[test]
+fn another_description_that_comes_just_before_a_slot_is_taken_is_seen() {
+    const OTHER: &str = r#"{"slots":[{"id":2,"port":3001}]}"#;
+    let temp = tempfile::tempdir().unwrap();
+    let (tell, told) = mpsc::channel();
+    let theirs = open(temp.path(), OTHER, PoolOptions::default());
+    let agreed = plain(temp.path());
+    give_back(&agreed, take(&agreed));
+    // The first id is that of the request, which is drawn when the descriptions have been compared.
+    let ours = interrupted(temp.path(), ONE_SLOT, || true, {
+        let theirs = theirs.clone();
+        move || tell.send(take(&theirs)).unwrap()
+    });
+    let error = ours.acquire(&SlotWanted::by("acme"), &mut |_| true).unwrap_err();
+    assert_eq!(error.kind(), PoolErrorKind::Usage);
+    give_back(&theirs, told.recv().unwrap());
+    assert_eq!(ours.store().list().unwrap(), []);
+}
+
+#[test]
+fn a_slot_that_is_taken_just_before_another_description_comes_is_seen() {
+    const OTHER: &str = r#"{"slots":[{"id":2,"port":3001}]}"#;
+    let temp = tempfile::tempdir().unwrap();
+    let (tell, told) = mpsc::channel();
+    let ours = plain(temp.path());
+    give_back(&ours, take(&ours));
+    // The next id after the queue is locked is that of the description's temporary file.
+    let lock = ours.store().dir().join("pool-queue.json");
+    let theirs = interrupted(temp.path(), OTHER, move || lock.exists(), {
+        let ours = ours.clone();
+        move || tell.send(take(&ours)).unwrap()
+    });
+    let error = theirs.acquire(&SlotWanted::by("acme"), &mut |_| true).unwrap_err();
+    assert_eq!(error.kind(), PoolErrorKind::Usage);
+    give_back(&ours, told.recv().unwrap());
+    give_back(&ours, take(&ours));
+}
+
+#[test]
+fn a_lease_is_kept_alive_while_its_holder_waits_to_leave_the_queue() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = open(temp.path(), ONE_SLOT, PoolOptions { ttl_minutes: Some(0.005), ..PoolOptions::default() });
+    let first = take(&plain(temp.path()));
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| take(&pool));
+        wait::until_true("somebody waits", || pool.status().unwrap().queue.len() == 1);
+        let store = pool.store();
+        let lock = AcquireRequest { kind: "pool-queue", owner: "other", ttl_minutes: 1.0, payload: Json::Null };
+        let mut lock_record = None;
+        wait::until_true("the queue is locked", || {
+            if let Acquired::Acquired { record, .. } = store.acquire(&lock).unwrap() {
+                lock_record = Some(record);
+            }
+            lock_record.is_some()
+        });
+        store.release("slot-1", "acme", first.grant().token()).unwrap();
+        drop(first);
+        let heartbeats = || match store.status("slot-1").unwrap() {
+            Status::Held { record, .. } => record.to_json().get("heartbeat").cloned(),
+            _ => None,
+        };
+        let mut seen = Vec::new();
+        // As many as its lifetime has.
+        wait::until_true("the lease is refreshed", || {
+            seen.extend(heartbeats().filter(|beat| seen.last() != Some(beat)));
+            6 < seen.len()
+        });
+        store.release("pool-queue", "other", lock_record.unwrap().token().unwrap()).unwrap();
+        give_back(&pool, second.join().unwrap());
+    });
+}
+
+#[test]
+fn a_store_that_was_deleted_is_made_anew() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = plain(temp.path());
+    give_back(&pool, take(&pool));
+    fs::remove_dir_all(pool.store().dir()).unwrap();
+    let held = take(&pool);
+    let Status::Held { record, .. } = pool.store().status("slot-1").unwrap() else { panic!("the slot is held") };
+    let alive = record.payload().get("alive").and_then(Json::as_str).expect("the lease names a proof of life").to_owned();
+    assert!(pool.store().dir().join(".alive").join(alive).exists(), "others can tell that the holder lives");
+    give_back(&pool, held);
 }
 
 #[test]

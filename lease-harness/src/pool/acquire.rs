@@ -16,6 +16,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// After something changed it looks again soon: a dying process is reported just before its lock is free.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 
+/// So many times as far from its turn as there are slots, a waiter hears of changes; one that is farther away only looks
+/// now and then.
+const HEARING: usize = 4;
+
 /// How long to wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
@@ -164,7 +168,8 @@ impl Pool {
     }
 
     fn wait_in_queue(&self, request: &Request<'_>, on_look: &mut OnLook<'_>) -> PoolResult<Outcome> {
-        let watch = Watch::new(&[self.store.dir(), &self.dir(), &store::alive_folder(self.store.dir())]);
+        let folders = [self.store.dir(), &self.dir(), &store::alive_folder(self.store.dir())];
+        let watch = Watch::new(&folders, self.names_without_news());
         let begun = Instant::now();
         self.enqueue_as(&request.id, request.wanted.owner, request.wanted.session, request.mode)?;
         let ended = self.wait_for_turn(request, on_look, &watch, begun);
@@ -187,14 +192,13 @@ impl Pool {
     ) -> PoolResult<Outcome> {
         let mut pause = Pause::new(request.wanted.poll, watch.is_live());
         loop {
-            self.sweep(request.wanted.owner)?;
-            let queue = Queue { entries: self.waiting(self.store.now_ms())?, damaged: false };
-            let Some(place) = queue.place_of(&request.id) else {
-                return Ok(Outcome::EntryLost { request_id: request.id.clone(), waiter_stale_ms: self.waiter_stale_ms() });
+            let (place, entry, distance) = match self.look(request)? {
+                Look::Granted(held) => return Ok(Outcome::Granted(held)),
+                Look::Waits { place, entry, distance } => (place, entry, distance),
+                Look::Lost => {
+                    return Ok(Outcome::EntryLost { request_id: request.id.clone(), waiter_stale_ms: self.waiter_stale_ms() });
+                }
             };
-            if let Some(held) = self.try_take(request, &queue.entries[..place])? {
-                return Ok(Outcome::Granted(Box::new(held)));
-            }
             let avg_ms = self.moving_avg_ms()?;
             let standing = Standing { position: place + 1, eta_ms: eta::wait_ms(place + 1, avg_ms), avg_ms };
             let left = time_left(request.wanted.wait, begun);
@@ -204,9 +208,32 @@ impl Pool {
             if !on_look(&standing) {
                 return Ok(Outcome::Cancelled { request_id: request.id.clone() });
             }
-            self.say_that_we_wait(request, &queue.entries[place])?;
-            pause.sleep(watch, left);
+            self.say_that_we_wait(request, &entry)?;
+            pause.sleep(watch, left, distance);
         }
+    }
+
+    /// One look of a waiter: takes a slot if it is its turn. Only those whose turn it may be look at everything; in a crowd
+    /// the looks of the others would leave no time for the work.
+    fn look(&self, request: &Request<'_>) -> PoolResult<Look> {
+        let n_slots = self.file.slots().len();
+        let queue = self.read_queue()?;
+        let Some(place) = queue.place_of(&request.id) else { return Ok(Look::Lost) };
+        let distance = self.distance(&queue.entries[..place], n_slots * HEARING);
+        if n_slots <= distance && self.is_waiting(&queue.entries[place], self.store.now_ms()) {
+            return Ok(Look::waits(queue, place, if distance < n_slots * HEARING { Distance::Near } else { Distance::Far }));
+        }
+        self.sweep(request.wanted.owner)?;
+        let queue = Queue { entries: self.waiting(self.store.now_ms())?, damaged: false };
+        let Some(place) = queue.place_of(&request.id) else { return Ok(Look::Lost) };
+        let held = self.try_take(request, &queue.entries[..place])?;
+        Ok(held.map_or_else(|| Look::waits(queue, place, Distance::Near), |held| Look::Granted(Box::new(held))))
+    }
+
+    /// How many of these entries wait, counted no further than `limit`.
+    fn distance(&self, ahead: &[Entry], limit: usize) -> usize {
+        let now = self.store.now_ms();
+        ahead.iter().filter(|entry| self.is_waiting(entry, now)).take(limit).count()
     }
 
     /// Refreshes our entry's heartbeat when it has aged; a look alone writes nothing.
@@ -284,6 +311,9 @@ impl Pool {
             Acquired::Held { .. } => Ok(None),
             Acquired::Acquired { record, previous, kind } => {
                 if let Some(previous) = previous {
+                    if let Found::Lease(record) = &previous {
+                        self.forget_grant_of(record);
+                    }
                     let shown = previous.to_json(&kind);
                     self.journal("slot_takeover_on_grant", [("slot_id", slot.id().clone()), ("previous", shown)]);
                 }
@@ -319,6 +349,32 @@ fn request_of(record: &Record) -> Option<String> {
     record.payload().get("requestId").and_then(Json::as_str).map(str::to_owned)
 }
 
+/// What a waiter's look came to.
+enum Look {
+    Granted(Box<HeldSlot>),
+    /// Our entry is not in the queue any more.
+    Lost,
+    /// Not our turn.
+    Waits {
+        place: usize,
+        entry: Entry,
+        distance: Distance,
+    },
+}
+
+impl Look {
+    fn waits(mut queue: Queue, place: usize, distance: Distance) -> Self {
+        Self::Waits { place, entry: queue.entries.swap_remove(place), distance }
+    }
+}
+
+/// How far a waiter is from its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Distance {
+    Near,
+    Far,
+}
+
 /// What is left of the time to wait; `None` is for ever.
 fn time_left(wait: Wait, begun: Instant) -> Option<Duration> {
     match wait {
@@ -349,7 +405,11 @@ impl Pause {
         Self { longest, next: FIRST_LOOK }
     }
 
-    fn sleep(&mut self, watch: &Watch, left: Option<Duration>) {
+    fn sleep(&mut self, watch: &Watch, left: Option<Duration>, distance: Distance) {
+        if distance == Distance::Far {
+            std::thread::sleep(left.map_or(self.longest, |left| self.longest.min(left)));
+            return;
+        }
         let pause = left.map_or(self.next, |left| self.next.min(left));
         match watch.sleep(pause) {
             Woken::Changed => self.next = FIRST_LOOK,

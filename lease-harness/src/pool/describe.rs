@@ -22,9 +22,34 @@ impl Pool {
         }
         self.sweep(owner)?;
         let _locked = LockedQueue::lock(self, owner)?;
-        match self.agreed()? {
-            Some(theirs) if theirs != ours && self.is_in_use()? => Err(self.disagreement(&theirs, &ours)),
-            _ => self.write_file(AGREED, &ours.to_text()),
+        let Some(theirs) = self.agreed()? else { return self.write_file(AGREED, &ours.to_text()) };
+        if theirs == ours {
+            return Ok(());
+        }
+        if !self.is_in_use(&theirs)? {
+            self.write_file(AGREED, &ours.to_text())?;
+            // Somebody may have taken a slot in between. It looks at our description after that, and we look at its slot
+            // after writing, so at least one sees the other.
+            if !self.is_in_use(&theirs)? {
+                return Ok(());
+            }
+            self.write_file(AGREED, &theirs.to_text())?;
+        }
+        Err(self.disagreement(&theirs, &ours))
+    }
+
+    /// Checks, once a slot is ours, that nobody has come with another description between the first check and the taking.
+    pub(super) fn agree_still(&self, owner: &str) -> PoolResult<()> {
+        let ours = self.file.describe();
+        let differs = |agreed: &Json| *agreed != ours;
+        if !self.store.has_additions() || !self.agreed()?.is_some_and(|agreed| differs(&agreed)) {
+            return Ok(());
+        }
+        // Whoever is about to change it takes that back when it sees our slot.
+        let _locked = LockedQueue::lock(self, owner)?;
+        match self.agreed()?.filter(differs) {
+            Some(theirs) => Err(self.disagreement(&theirs, &ours)),
+            None => Ok(()),
         }
     }
 
@@ -34,13 +59,12 @@ impl Pool {
     }
 
     /// Whether anybody holds one of the slots that were agreed on or of ours, or waits.
-    fn is_in_use(&self) -> PoolResult<bool> {
+    fn is_in_use(&self, theirs: &Json) -> PoolResult<bool> {
         let now = self.store.now_ms();
         if !self.waiting(now)?.is_empty() {
             return Ok(true);
         }
-        let agreed = self.agreed()?;
-        let theirs = agreed.as_ref().and_then(|agreed| agreed.get("slots")).and_then(Json::as_array).unwrap_or_default();
+        let theirs = theirs.get("slots").and_then(Json::as_array).unwrap_or_default();
         let theirs = theirs.iter().filter_map(|slot| slot.get("kind").and_then(Json::as_str));
         for kind in theirs.chain(self.file.slots().iter().map(super::SlotDef::kind)) {
             if let Found::Lease(record) = self.store.found(kind)?

@@ -9,6 +9,7 @@ pub use error::{PoolFileError, PoolFileErrorKind};
 
 use super::slot::SlotDef;
 use crate::json::{Json, Object, object};
+use crate::sys::disk;
 
 const TTL_MINUTES: f64 = 30.0;
 const WAITER_STALE_MS: f64 = 90_000.0;
@@ -58,7 +59,7 @@ impl PoolFile {
     /// # Errors
     /// The file cannot be read, is no JSON, or something in it cannot be used; the message names field and value.
     pub fn load(path: &Path) -> Result<Self, PoolFileError> {
-        let bytes = std::fs::read(path).map_err(|error| PoolFileError::read(path, error))?;
+        let bytes = disk::read_file(path).map_err(|error| PoolFileError::read(path, error))?;
         let raw = Json::parse_bytes(&bytes).map_err(|error| PoolFileError::syntax(path, &error))?;
         check::check(raw, path)
     }

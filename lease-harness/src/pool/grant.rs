@@ -8,7 +8,7 @@ use super::error::PoolResult;
 use super::queue::Mode;
 use super::slot::SlotDef;
 use crate::json::{Json, Object};
-use crate::store::{self, Record};
+use crate::store::{self, Found, Record};
 use crate::sys::{clock, disk};
 
 const FOLDER: &str = "grants";
@@ -144,26 +144,45 @@ impl Pool {
         self.write_file(&format!("{FOLDER}/{request_id}.json"), &text)
     }
 
-    /// A blocking grant has told its holder everything; its file serves nobody once the slot is given back.
-    pub(super) fn forget_grant(&self, request_id: &str) {
+    /// A blocking grant has told its holder everything; its file serves nobody once the lease has ended.
+    pub(super) fn forget_grant_of(&self, record: &Record) {
         if self.store.has_additions()
-            && let Some(path) = self.grant_path(request_id)
+            && let Some(path) = blocking_request(record).and_then(|request_id| self.grant_path(&request_id))
         {
             let _ = disk::remove_file(&path);
         }
     }
 
-    /// Deletes grant files older than a day.
-    pub(super) fn drop_old_grants(&self) -> PoolResult<()> {
+    /// Deletes grant files older than a day. What cannot be deleted stays: that must not cost anybody a slot.
+    pub(super) fn drop_old_grants(&self) {
         let folder = self.path(FOLDER);
-        for name in disk::names(&folder)? {
+        for name in disk::names(&folder).unwrap_or_default() {
             let path = folder.join(&name);
-            if name.ends_with(".json") && disk::age_of(&path)?.is_some_and(|age| age > KEPT) {
-                disk::remove_file(&path)?;
-            } else if name.starts_with('.') {
-                self.store.remove_left_temporary(&path)?;
+            if name.ends_with(".json") && matches!(disk::age_of(&path), Ok(Some(age)) if age > KEPT) {
+                let _ = disk::remove_file(&path);
             }
         }
-        Ok(())
     }
+
+    /// Removes what dead processes left in the store and in the pool's folders.
+    pub(super) fn tidy(&self) {
+        for folder in [self.dir(), self.path(FOLDER)] {
+            self.store.remove_left_temporaries(&folder);
+        }
+        let lock = self.file.queue_lock_kind();
+        if let Ok(Found::Lease(record)) = self.store.found(lock)
+            && self.store.has_additions()
+            && self.store.is_dead(&record, self.store.now_ms())
+        {
+            let _ = self.store.reap(lock);
+        }
+        self.store.tidy();
+    }
+}
+
+/// The request of a blocking grant.
+fn blocking_request(record: &Record) -> Option<String> {
+    let payload = record.payload();
+    let blocking = payload.get("mode").and_then(Json::as_str) == Some("blocking");
+    payload.get("requestId").and_then(Json::as_str).filter(|_| blocking).map(str::to_owned)
 }

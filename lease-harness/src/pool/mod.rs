@@ -21,7 +21,7 @@ mod view;
 
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,8 +45,6 @@ use crate::sys::process;
 /// What marks the processes of a grant in their environment.
 pub(crate) const RUN_TOKEN: &str = "POOL_RUN_TOKEN";
 const JOURNAL: &str = "pool.log";
-/// Start of the name of a file being written.
-const TEMPORARY: &str = ".tmp-";
 
 /// How a pool is opened.
 #[derive(Clone, Default)]
@@ -148,16 +146,8 @@ impl Pool {
         let path = self.path(name);
         let folder = path.parent().unwrap_or(&path);
         fs::create_dir_all(folder).at("create", folder)?;
-        let temporary = folder.join(format!("{TEMPORARY}{}", self.store.ids().fresh()));
+        let temporary = folder.join(format!("{}{}", store::TEMPORARY, self.store.ids().fresh()));
         disk::replace(&path, &temporary, text.as_bytes())?;
-        Ok(())
-    }
-
-    /// Removes the temporary files that a process which is gone has left in a folder of the pool.
-    fn drop_left_temporaries(&self, folder: &Path) -> PoolResult<()> {
-        for name in disk::names(folder)?.iter().filter(|name| name.starts_with(TEMPORARY)) {
-            self.store.remove_left_temporary(&folder.join(name))?;
-        }
         Ok(())
     }
 

@@ -64,8 +64,10 @@ impl Preparing<'_> {
     /// Leaves the queue, makes the slot clean, checks that the lease is still ours, and tells.
     pub(super) fn finish(&self) -> PoolResult<HeldSlot> {
         let pool = self.pool;
-        self.or_give_up(pool.dequeue(&self.request.id, self.owner()))?;
+        // Leaving the queue may have to wait for its lock.
         let (beat, lost) = self.start_beat();
+        self.or_give_up(pool.agree_still(self.owner()))?;
+        self.or_give_up(pool.dequeue(&self.request.id, self.owner()))?;
         for (action, state, event) in
             [(Action::Provision, "reset_failed", "grant_reset_failed"), (Action::Health, "health_failed", "grant_health_failed")]
         {

@@ -13,7 +13,7 @@ const STATS: &str = "stats.json";
 const LOCK_TTL_MINUTES: f64 = 1.0;
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_micros(100);
-const LONGEST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// How a waiter waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,10 +251,15 @@ fn acquire_lock(pool: &Pool, owner: &str) -> PoolResult<String> {
     let begun = Instant::now();
     let mut pause = FIRST_PAUSE;
     loop {
-        let holder = match pool.store.acquire(&request)? {
-            Acquired::Acquired { record, .. } => return Ok(record.token().unwrap_or_default().to_owned()),
-            Acquired::Held { record, .. } => record.owner().unwrap_or("nobody known").to_owned(),
+        // A look first: in a crowd, those who find the lock held would keep its holder out of its own critical section.
+        let held = match pool.store.found(kind)? {
+            Found::Lease(record) if !pool.store.is_dead(&record, pool.store.now_ms()) => record,
+            _ => match pool.store.acquire(&request)? {
+                Acquired::Acquired { record, .. } => return Ok(record.token().unwrap_or_default().to_owned()),
+                Acquired::Held { record, .. } => record,
+            },
         };
+        let holder = held.owner().unwrap_or("nobody known");
         if begun.elapsed() >= LOCK_WAIT {
             let path = pool.store.dir().join(format!("{kind}.json"));
             let message = format!("pool queue lock busy >10s (held by {holder}) — investigate {}", path.display());
@@ -266,6 +271,12 @@ fn acquire_lock(pool: &Pool, owner: &str) -> PoolResult<String> {
 }
 
 impl Pool {
+    /// Files whose changes mean nothing to a waiter, although they change at every turn.
+    pub(super) fn names_without_news(&self) -> Vec<String> {
+        let lock = format!("{}.json", self.file.queue_lock_kind());
+        [lock.as_str(), STATS, super::JOURNAL].map(str::to_owned).to_vec()
+    }
+
     pub(super) fn read_queue(&self) -> PoolResult<Queue> {
         Ok(Queue::from_bytes(disk::read(&self.path(QUEUE))?.as_deref()))
     }

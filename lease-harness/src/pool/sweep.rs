@@ -51,10 +51,9 @@ impl Pool {
         if queue.damaged && self.store.has_additions() || queue.entries.iter().any(|entry| !self.is_waiting(entry, now)) {
             swept.dropped = self.drop_stale_entries(owner)?;
         }
-        self.drop_old_grants()?;
+        self.drop_old_grants();
         if !swept.reaped.is_empty() || !swept.dropped.is_empty() {
-            self.store.tidy()?;
-            self.drop_left_temporaries(&self.dir())?;
+            self.tidy();
         }
         Ok(swept)
     }
@@ -84,7 +83,10 @@ impl Pool {
         }
         let Reaped::Reaped { previous, .. } = self.store.reap(slot.kind())? else { return Ok(None) };
         let (shown, owner) = match &previous {
-            Found::Lease(record) => (record.to_json(), Json::from(record.owner())),
+            Found::Lease(record) => {
+                self.forget_grant_of(record);
+                (record.to_json(), Json::from(record.owner()))
+            }
             found => (found.to_json(slot.kind()), Json::Null),
         };
         self.journal("slot_reaped", [("slot_id", slot.id().clone()), ("previous", shown)]);

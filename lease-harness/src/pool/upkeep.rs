@@ -6,7 +6,7 @@ use super::hooks::Action;
 use super::slot::SlotDef;
 use super::sweep::Swept;
 use crate::json::{Json, Object, object};
-use crate::store::{self, AcquireRequest, Acquired, Found, Record, Refreshed, Released};
+use crate::store::{self, AcquireRequest, Acquired, Found, Refreshed, Released};
 
 /// How making a slot clean ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,15 +132,14 @@ impl Pool {
     fn after_release(&self, owner: &str, released: &Released) {
         let Released::Released { previous, .. } = released else { return };
         if let Found::Lease(record) = previous {
-            if let Some(request_id) = blocking_request(record) {
-                self.forget_grant(&request_id);
-            }
+            self.forget_grant_of(record);
             let held_ms = record.acquired_at_ms().map(|at| store::to_f64(self.store.now_ms()) - at);
             if let Some(held_ms) = held_ms.filter(|held_ms| *held_ms > 0.0) {
                 let _ = self.remember_duration(owner, held_ms);
             }
         }
         let _ = self.sweep(owner);
+        self.tidy();
     }
 
     /// Makes a held slot clean again: reset, then health.
@@ -226,13 +225,6 @@ impl Pool {
         answer.insert("status", self.status()?.to_json());
         Ok(Json::Object(answer))
     }
-}
-
-/// The request of a blocking grant.
-fn blocking_request(record: &Record) -> Option<String> {
-    let payload = record.payload();
-    let blocking = payload.get("mode").and_then(Json::as_str) == Some("blocking");
-    payload.get("requestId").and_then(Json::as_str).filter(|_| blocking).map(str::to_owned)
 }
 
 fn text_of_id(id: &Json) -> Option<String> {

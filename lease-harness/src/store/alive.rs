@@ -47,8 +47,9 @@ impl ProofOfLife {
         static PROOFS: OnceLock<Mutex<Proofs>> = OnceLock::new();
         let mut proofs = PROOFS.get_or_init(Mutex::default).lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let key = (std::process::id(), dir.to_owned());
-        if let Some(inner) = proofs.get(&key).and_then(Weak::upgrade) {
-            return Ok(Self(inner));
+        let known = proofs.get(&key).and_then(Weak::upgrade).map(Self);
+        if let Some(proof) = known.filter(Self::can_be_seen) {
+            return Ok(proof);
         }
         let inner = Arc::new(make(dir, &ids.fresh())?);
         proofs.retain(|_, proof| proof.strong_count() > 0);
@@ -59,6 +60,11 @@ impl ProofOfLife {
     /// The id that leases and queue entries name.
     pub(crate) fn id(&self) -> &str {
         &self.0.id
+    }
+
+    /// Whether others can look at it; not if somebody has deleted the file, or the whole store.
+    pub(super) fn can_be_seen(&self) -> bool {
+        self.0.path.exists()
     }
 
     /// Says that this process not only lives but works: the file's time, by the kernel's clock, is its last beat.

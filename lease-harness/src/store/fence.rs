@@ -14,6 +14,9 @@ const DIGITS: usize = 20;
 /// are left out; a gap is harmless.
 const GAP_AFTER_BOOT: u64 = 1_000_000;
 
+/// Numbers beyond this are not told apart by programs that count in doubles, and no count reaches them.
+const LARGEST: u64 = (1 << 53) - 1;
+
 /// Draws the next number of `kind`. To be called inside the guard of that kind, which is what makes it unique.
 ///
 /// A counter that is missing starts above `seen`, the number of the record that is replaced. One that is damaged starts
@@ -25,7 +28,8 @@ pub(super) fn draw(dir: &Path, kind: &str, seen: Option<u64>, now_ms: i64) -> St
         None => 0,
         Some(bytes) => read_counter(&bytes, &boot).unwrap_or_else(|| u64::try_from(now_ms).unwrap_or_default()),
     };
-    let next = last.max(seen.unwrap_or_default()) + 1;
+    let seen = seen.filter(|seen| *seen < LARGEST).unwrap_or_default();
+    let next = last.max(seen) + 1;
     write_counter(dir, &path, next, &boot)?;
     Ok(next)
 }
@@ -38,7 +42,8 @@ fn read_counter(bytes: &[u8], boot: &str) -> Option<u64> {
     let text = std::str::from_utf8(bytes).ok()?;
     let (digits, rest) = text.split_at_checked(DIGITS)?;
     let number: u64 = digits.parse().ok()?;
-    Some(if rest.trim() == boot { number } else { number.saturating_add(GAP_AFTER_BOOT) })
+    let number = if rest.trim() == boot { number } else { number.checked_add(GAP_AFTER_BOOT)? };
+    (number < LARGEST).then_some(number)
 }
 
 fn write_counter(dir: &Path, path: &Path, number: u64, boot: &str) -> StoreResult<()> {
@@ -78,6 +83,18 @@ mod tests {
         assert_eq!(draw(temp.path(), "k", None, 5).unwrap(), 1);
         fs::write(path_of(temp.path(), "k"), "nonsense").unwrap();
         assert_eq!(draw(temp.path(), "k", None, 1_760_000_000_000).unwrap(), 1_760_000_000_001);
+    }
+
+    #[test]
+    fn a_number_that_cannot_be_counted_on_is_damage() {
+        let temp = tempfile::tempdir().unwrap();
+        let boot = crate::sys::disk::boot_id().unwrap_or_default();
+        draw(temp.path(), "k", None, 5).unwrap();
+        for (number, boot) in [(u64::MAX, &*boot), (u64::MAX - 1, "another-boot"), (1 << 53, &boot)] {
+            fs::write(path_of(temp.path(), "k"), format!("{number:020} {boot}\n")).unwrap();
+            assert_eq!(draw(temp.path(), "k", None, 1_760_000_000_000).unwrap(), 1_760_000_000_001);
+        }
+        assert_eq!(draw(temp.path(), "k", Some((1 << 53) - 1), 5).unwrap(), 1_760_000_000_002);
     }
 
     #[test]

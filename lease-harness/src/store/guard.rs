@@ -52,8 +52,10 @@ impl Drop for Rooms {
 }
 
 impl Rooms {
+    /// One that is still there: the store may have been deleted, and made anew by others.
     fn take(&self) -> Option<Room> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::iter::from_fn(|| rooms.pop()).find(|room| room.path.exists())
     }
 
     fn put_back(&self, room: Room) {
@@ -279,7 +281,8 @@ pub(super) fn collect(store: &LeaseStore, name: &str) -> StoreResult<()> {
     let path = store.dir().join(name);
     let is_old = || Ok::<_, StoreError>(disk::age_of(&path)?.is_some_and(|age| age > ROOM_LIMIT));
     let left = match name.strip_prefix(ROOM).and_then(|rest| rest.get(..36)) {
-        None => is_being_removed(name) && is_old()? && !has_living_holder(store, holder_of(&path).as_ref()),
+        None if !is_being_removed(name) => return evict_dead(store, name, &path),
+        None => is_old()? && !has_living_holder(store, holder_of(&path).as_ref()),
         Some(owner) => match alive::vital(store.dir(), owner) {
             Vital::Dead(_) => true,
             Vital::Alive { .. } => false,
@@ -288,6 +291,15 @@ pub(super) fn collect(store: &LeaseStore, name: &str) -> StoreResult<()> {
     };
     if left {
         disk::remove_tree(&path)?;
+    }
+    Ok(())
+}
+
+/// Takes away the guard of a process that died inside, which else nobody would if its kind is not asked for again.
+fn evict_dead(store: &LeaseStore, name: &str, path: &Path) -> StoreResult<()> {
+    let is_dead = |holder: &Json| matches!(proof_in(store, holder), Some(Vital::Dead(_)));
+    if name.starts_with(GUARD) && holder_of(path).as_ref().is_some_and(is_dead) {
+        evict_crashed(store, path)?;
     }
     Ok(())
 }

@@ -48,6 +48,8 @@ use crate::sys::disk::{self, At};
 const JOURNAL: &str = "reaped.log";
 /// Folders whose name starts with a dot are no part of the format; this keeps leases out of everybody's `git status`.
 const IGNORE: &str = ".gitignore";
+/// What the name of a file in the making begins with.
+pub(crate) const TEMPORARY: &str = ".tmp-";
 /// A temporary file that is older than this was left by a writer that is gone.
 const TEMPORARY_LIMIT: Duration = Duration::from_secs(60);
 const LONGEST_TTL_MINUTES: f64 = 527_040.0;
@@ -141,7 +143,7 @@ impl LeaseStore {
             return Ok(None);
         }
         let mut life = self.inner.life.lock().unwrap_or_else(PoisonError::into_inner);
-        if life.is_none() {
+        if !life.as_ref().is_some_and(ProofOfLife::can_be_seen) {
             self.create()?;
             *life = Some(ProofOfLife::of_this_process(self.dir(), &self.inner.ids)?);
         }
@@ -339,25 +341,28 @@ impl LeaseStore {
         }
     }
 
-    /// Removes what dead processes left: half-written files, private guards, proofs of life.
-    pub(crate) fn tidy(&self) -> StoreResult<()> {
+    /// Removes what dead processes left: half-written files, guards, proofs of life. What cannot be removed stays: that
+    /// must not cost anybody a slot.
+    pub(crate) fn tidy(&self) {
         if !self.inner.proof {
-            return Ok(());
+            return;
         }
-        for name in disk::names(self.dir())? {
-            if name.starts_with(".tmp-") {
-                self.remove_left_temporary(&self.dir().join(&name))?;
-            }
-            guard::collect(self, &name)?;
+        self.remove_left_temporaries(self.dir());
+        for name in disk::names(self.dir()).unwrap_or_default() {
+            let _ = guard::collect(self, &name);
         }
-        alive::collect(self.dir())
+        let _ = alive::collect(self.dir());
     }
 
-    pub(crate) fn remove_left_temporary(&self, path: &Path) -> StoreResult<()> {
-        if self.inner.proof && disk::age_of(path)?.is_some_and(|age| age > TEMPORARY_LIMIT) {
-            disk::remove_file(path)?;
+    /// Removes the half-written files in a folder whose writers are gone.
+    pub(crate) fn remove_left_temporaries(&self, folder: &Path) {
+        let names = if self.inner.proof { disk::names(folder) } else { Ok(Vec::new()) };
+        for name in names.unwrap_or_default().iter().filter(|name| name.starts_with(TEMPORARY)) {
+            let path = folder.join(name);
+            if matches!(disk::age_of(&path), Ok(Some(age)) if age > TEMPORARY_LIMIT) {
+                let _ = disk::remove_file(&path);
+            }
         }
-        Ok(())
     }
 
     /// Creates the directory if there is none, hidden from git.
@@ -384,7 +389,7 @@ impl LeaseStore {
     }
 
     fn write(&self, kind: &str, record: &Record) -> StoreResult<()> {
-        let temporary = self.dir().join(format!(".tmp-{kind}-{}", self.inner.ids.fresh()));
+        let temporary = self.dir().join(format!("{TEMPORARY}{kind}-{}", self.inner.ids.fresh()));
         disk::replace(&self.path(kind), &temporary, record.to_file_text().as_bytes())?;
         Ok(())
     }

@@ -71,7 +71,7 @@ impl LeaseStore {
                 Status::Held { .. } | Status::Unknown { .. } => result.foreign.push(status),
             }
         }
-        self.tidy()?;
+        self.tidy();
         Ok(result)
     }
 

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{CWD, RenameFlags, Timespec, Timestamps, UTIME_NOW};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 
 /// A call to the file system that failed: what, where, why.
@@ -59,7 +60,26 @@ impl<T> Absent<T> for io::Result<T> {
 
 /// The whole file, or `None` when there is none.
 pub(crate) fn read(path: &Path) -> DiskResult<Option<Vec<u8>>> {
-    fs::read(path).absent_as_none().at("read", path)
+    read_file(path).absent_as_none().at("read", path)
+}
+
+/// The whole file. What is no file, a pipe or a device, is refused: opening it could wait for ever, and reading it need not
+/// end.
+pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_file(path, OFlags::empty())?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Opens a file for reading without ever waiting, and refuses what is no file.
+pub(super) fn open_file(path: &Path, more: OFlags) -> io::Result<File> {
+    let file = File::from(rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | more, Mode::empty())?);
+    let kind = file.metadata()?.file_type();
+    match kind.is_file() {
+        true => Ok(file),
+        false if kind.is_dir() => Err(Errno::ISDIR.into()),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file")),
+    }
 }
 
 /// Writes `bytes` to `temporary` and renames it to `path`, so that a reader sees the old file or the new one.
@@ -76,7 +96,10 @@ pub(crate) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> DiskResult
 
 /// Appends one line in a single write, so that lines of several writers do not mix.
 pub(crate) fn append_line(path: &Path, line: &str) -> DiskResult<()> {
-    let mut file = OpenOptions::new().append(true).create(true).open(path).at("open", path)?;
+    // A pipe in its place must not make us wait for somebody who reads it.
+    let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new().append(true).create(true).custom_flags(nonblocking).open(path);
+    let mut file = file.at("open", path)?;
     let mut bytes = Vec::with_capacity(line.len() + 1);
     bytes.extend_from_slice(line.as_bytes());
     bytes.push(b'\n');

@@ -4,7 +4,9 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 
-use super::disk::Absent;
+use rustix::fs::OFlags;
+
+use super::disk::{self, Absent};
 
 /// What trying the lock of a file told.
 #[derive(Debug)]
@@ -27,11 +29,12 @@ pub(crate) fn create_locked(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Tries the lock of an existing file without waiting.
+/// Tries the lock of an existing file without waiting. The lock of what only leads to a file, or is none, tells nothing,
+/// and is an error.
 ///
 /// The file is opened for reading only, so that closing it does not wake whoever watches for a holder's end.
 pub(crate) fn try_existing(path: &Path) -> io::Result<Tried> {
-    let Some(file) = File::open(path).absent_as_none()? else { return Ok(Tried::Absent) };
+    let Some(file) = disk::open_file(path, OFlags::NOFOLLOW).absent_as_none()? else { return Ok(Tried::Absent) };
     match file.try_lock() {
         Ok(()) => Ok(Tried::Taken(file)),
         Err(TryLockError::WouldBlock) => Ok(Tried::Held(file)),

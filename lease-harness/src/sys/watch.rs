@@ -15,8 +15,8 @@ pub(crate) enum Woken {
 }
 
 /// Names that begin with a dot are working files of the format; their coming and going means nothing to a waiter.
-fn matters(name: &[u8]) -> bool {
-    !name.is_empty() && name[0] != b'.'
+fn matters(name: &[u8], ignored: &[String]) -> bool {
+    !name.is_empty() && name[0] != b'.' && ignored.iter().all(|ignored| ignored.as_bytes() != name)
 }
 
 #[cfg(target_os = "linux")]
@@ -35,13 +35,14 @@ mod imp {
     #[derive(Debug)]
     pub(crate) struct Watch {
         inotify: Option<OwnedFd>,
+        ignored: Vec<String>,
     }
 
     impl Watch {
-        /// Watches the folders that exist and can be watched.
-        pub(crate) fn new(dirs: &[&Path]) -> Self {
+        /// Watches the folders that exist and can be watched, but for the files in them with one of the `ignored` names.
+        pub(crate) fn new(dirs: &[&Path], ignored: Vec<String>) -> Self {
             let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
-            let watch = Self { inotify };
+            let watch = Self { inotify, ignored };
             for dir in dirs {
                 watch.add(dir);
             }
@@ -73,7 +74,7 @@ mod imp {
                 if !readable(inotify, left) {
                     return Woken::Timeout;
                 }
-                if drain(inotify) {
+                if drain(inotify, &self.ignored) {
                     return Woken::Changed;
                 }
             }
@@ -91,7 +92,7 @@ mod imp {
     }
 
     /// Reads all that is there; true if something of it matters.
-    fn drain(fd: &OwnedFd) -> bool {
+    fn drain(fd: &OwnedFd, ignored: &[String]) -> bool {
         let mut space = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(fd, &mut space);
         let mut found = false;
@@ -99,7 +100,7 @@ mod imp {
             match reader.next() {
                 Ok(event) => {
                     let lost = event.events().contains(ReadFlags::QUEUE_OVERFLOW);
-                    found |= lost || event.file_name().is_some_and(|name| matters(name.to_bytes()));
+                    found |= lost || event.file_name().is_some_and(|name| matters(name.to_bytes(), ignored));
                 }
                 Err(Errno::INTR) => {}
                 Err(_) => return found,
@@ -117,7 +118,7 @@ mod imp {
     pub(crate) struct Watch;
 
     impl Watch {
-        pub(crate) fn new(_dirs: &[&Path]) -> Self {
+        pub(crate) fn new(_dirs: &[&Path], _ignored: Vec<String>) -> Self {
             let _ = matters;
             Self
         }
