@@ -85,12 +85,13 @@ fn without_a_proof_the_time_decides() {
 fn a_wrong_clock_evicts_nobody_who_lives_and_works() {
     let temp = tempfile::tempdir().unwrap();
     let (right, wrong) = (store(temp.path(), NOW_MS), store(temp.path(), NOW_MS + 10 * DAY_MS));
-    let file = proof(temp.path(), ID);
+    let _lives = proof(temp.path(), ID);
     acquire(&right, "k", naming(ID));
     assert!(matches!(acquire(&wrong, "k", Json::Null), Acquired::Held { .. }));
     assert!(matches!(wrong.reap("k").unwrap(), Reaped::Held { .. }));
     // A holder that lives and says nothing for longer than its lease is silent, and costs its time and no more.
-    file.set_modified(SystemTime::now() - Duration::from_secs(31 * 60)).unwrap();
+    let record = File::open(temp.path().join("k.json")).unwrap();
+    record.set_modified(SystemTime::now() - Duration::from_secs(31 * 60)).unwrap();
     assert!(matches!(wrong.reap("k").unwrap(), Reaped::Reaped { .. }));
 }
 
@@ -230,4 +231,28 @@ fn a_waiter_that_lives_is_not_stale_and_one_that_is_gone_is_dropped_at_once() {
     dead_proof(right.store().dir(), ID);
     fs::write(&queue, fs::read_to_string(&queue).unwrap().replace(&mine, ID)).unwrap();
     assert_eq!(right.sweep("acme").unwrap().dropped.len(), 1);
+}
+
+/// A test may fork, for example to call a C library in a process of its own. The child has the parent's values and not its
+/// leases, and what it drops must not end them.
+#[test]
+fn a_fork_that_ends_takes_nothing_from_its_parent() {
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("pool.json");
+    fs::write(&file, r#"{"slots":[{"id":1}]}"#).unwrap();
+    let slot = lease_harness::SlotRequest::from_file(&file).store(temp.path().join("store")).acquire().unwrap();
+    // SAFETY: the child drops a value, which takes no lock that another thread of the parent may have held, and exits.
+    let fork = unsafe { libc::fork() };
+    if fork == 0 {
+        drop(slot);
+        // SAFETY: nothing of the parent's is run at exit.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: it is our child, and nobody else waits for it.
+    assert_eq!(unsafe { libc::waitpid(fork, &raw mut status, 0) }, fork);
+    assert_eq!(status, 0);
+    let alive = fs::read_dir(temp.path().join("store/.alive")).unwrap().count();
+    assert_eq!((alive, temp.path().join("store/slot-1.json").exists()), (1, true));
+    slot.release().unwrap();
 }

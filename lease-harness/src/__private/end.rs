@@ -7,7 +7,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::thread;
 
 use super::request::explain;
-use crate::harness::{LossWatch, Slot, SlotErrorKind, at_exit, exit_now};
+use crate::harness::{Slot, SlotErrorKind, at_exit, exit_now};
 
 /// The exit code of a process whose lease was lost.
 const LOST: i32 = 75;
@@ -39,12 +39,18 @@ pub(super) fn never_green() {
     finish_at_exit();
 }
 
-/// Ends the process as soon as this lease is lost.
-pub(super) fn stop_when_lost(loss: &LossWatch) {
-    loss.on_loss(|reason| {
-        let reason = reason.to_owned();
+/// Ends the process, and what it has started on the slot, as soon as the slot's lease is lost.
+pub(super) fn stop_when_lost(slot: &Slot) {
+    let survivors = slot.survivors();
+    slot.loss_watch().on_loss(move |reason| {
+        let (reason, survivors) = (reason.to_owned(), survivors.clone());
+        let stop = move || {
+            // The slot is somebody else's; what cannot be ended is no reason to stay.
+            let _ = survivors.end();
+            lost(&reason)
+        };
         // Not on this thread, which is the heartbeat's: giving other slots back at exit may need it.
-        let stopping = thread::Builder::new().name("lease-lost".to_owned()).spawn(move || lost(&reason));
+        let stopping = thread::Builder::new().name("lease-lost".to_owned()).spawn(stop);
         if stopping.is_err() {
             exit_now(LOST);
         }

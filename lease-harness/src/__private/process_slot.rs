@@ -72,7 +72,7 @@ fn take_for(sites: &[&'static Site]) -> Result<Process, SlotError> {
     slot.start_heartbeat();
     environment?;
     let (loss, queue) = (slot.loss_watch(), queue_of(&slot));
-    stop_when_lost(&loss);
+    stop_when_lost(&slot);
     hold_until_exit(slot);
     let names = wanted.iter().map(|site| site.pool()).collect();
     Ok(Process::Holds(Held { pool_file, names, loss, queue }))

@@ -38,7 +38,7 @@ fn acquire(
 ) -> Result<(Lease, Slot), String> {
     let slot = guarded(|| also(request(site)?).acquire()).map_err(|error| explain(&error))?;
     let loss = slot.loss_watch();
-    stop_when_lost(&loss);
+    stop_when_lost(&slot);
     let turn = slot.is_joined().then(|| take_turn(&slot, asking, wait_for_turn)).transpose()?;
     Ok((Lease::new(loss, turn), slot))
 }

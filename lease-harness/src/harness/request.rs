@@ -351,7 +351,9 @@ fn join(pool: Pool, outer: &grants::OuterGrant) -> Result<Slot, SlotError> {
     let slot = pool.slot(Some(&outer.slot_id))?.clone();
     let found = pool.store().found(slot.kind())?;
     let live = match &found {
-        Found::Lease(record) => record.token() == Some(&outer.token) && !pool.store().is_dead(record, pool.store().now_ms()),
+        Found::Lease(record) => {
+            record.token() == Some(&outer.token) && !pool.store().is_dead(slot.kind(), record, pool.store().now_ms())
+        }
         _ => false,
     };
     if slot.kind() != outer.kind || !live {

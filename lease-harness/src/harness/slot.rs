@@ -21,6 +21,8 @@ use crate::sys::process;
 /// The slot is given to the next in line within moments, or, by programs that do not know proofs of life, when its
 /// lifetime has run out. Destructors do not run then, and none is needed.
 pub struct Slot {
+    /// Who holds it: a fork has the value, and not the lease.
+    process: u32,
     pool: Pool,
     slot: SlotDef,
     owner: String,
@@ -53,6 +55,7 @@ impl Slot {
         }
         let grants = grants::with(&Env::Process, pool.store().dir(), pool.file().name(), grant);
         let mut slot = Self {
+            process: std::process::id(),
             slot: grant.slot().clone(),
             owner: grant.owner().to_owned(),
             token: grant.token().to_owned(),
@@ -71,7 +74,18 @@ impl Slot {
     pub(super) fn joined(pool: Pool, slot: SlotDef, owner: &str, token: &str, fence: Option<u64>) -> Result<Self, SlotError> {
         let loss = loss_watch()?;
         let (owner, token) = (owner.to_owned(), token.to_owned());
-        let mut slot = Self { slot, owner, token, fence, envs: Vec::new(), loss, held: None, joined: true, pool };
+        let mut slot = Self {
+            process: std::process::id(),
+            slot,
+            owner,
+            token,
+            fence,
+            envs: Vec::new(),
+            loss,
+            held: None,
+            joined: true,
+            pool,
+        };
         slot.envs = slot.environment();
         Ok(slot)
     }
@@ -202,15 +216,20 @@ impl Slot {
         }
     }
 
+    /// What carries this grant's token, for somebody who outlives the slot.
+    pub(crate) fn survivors(&self) -> Survivors {
+        Survivors { token: self.token.clone() }
+    }
+
     /// Ends every process that still carries this grant's token in its environment, however it was started. For when the
     /// work was cut off and could not end what it had started; work that ended by itself may leave what it likes.
     ///
     /// # Errors
     /// `Internal` when the processes of this machine cannot be looked at, or one would not end.
     pub fn end_survivors(&self) -> Result<(), SlotError> {
-        let ended = process::kill_marked(RUN_TOKEN, &self.token);
+        let ended = self.survivors().end();
         let failed = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot end what the work left: {error}"));
-        ended.map(drop).map_err(failed)
+        ended.map_err(failed)
     }
 
     /// Gives the slot back, and says whether it was ours to the end. A joined slot stays with its outer holder.
@@ -222,6 +241,12 @@ impl Slot {
     }
 
     fn give_back(&mut self) -> Result<(), SlotError> {
+        if self.process != std::process::id() {
+            // The heart that it belongs to did not come along, so it must not be stopped either.
+            std::mem::forget(self.held.take());
+            let message = "a fork cannot give back the slot that its parent holds";
+            return Err(SlotError::new(SlotErrorKind::Usage, message));
+        }
         if self.joined {
             return self.check_joined();
         }
@@ -260,6 +285,19 @@ impl Slot {
     #[expect(clippy::unused_self, reason = "there is nothing to start without a slot")]
     pub(crate) fn start_heartbeat(&self) {
         store::resume();
+    }
+}
+
+/// The processes of a grant besides this one.
+#[derive(Clone)]
+pub(crate) struct Survivors {
+    token: String,
+}
+
+impl Survivors {
+    /// Ends them, and waits until they are gone.
+    pub(crate) fn end(&self) -> std::io::Result<()> {
+        process::kill_marked(RUN_TOKEN, &self.token).map(drop)
     }
 }
 

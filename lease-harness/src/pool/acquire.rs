@@ -276,7 +276,7 @@ impl Pool {
         let mut holding = Vec::new();
         for slot in self.file.slots() {
             match self.store.found(slot.kind())? {
-                Found::Lease(record) if !self.store.is_dead(&record, now) => holding.push(request_of(&record)),
+                Found::Lease(record) if !self.store.is_dead(slot.kind(), &record, now) => holding.push(request_of(&record)),
                 _ => free.push(slot),
             }
         }
@@ -295,8 +295,10 @@ impl Pool {
 
     /// Acquires a slot's lease; `None` if somebody was faster.
     fn take(&self, request: &Request<'_>, slot: &SlotDef) -> PoolResult<Option<Record>> {
-        if let Found::Lease(record) = self.store.found(slot.kind())? {
-            self.end_survivors(&record);
+        if let Found::Lease(record) = self.store.found(slot.kind())?
+            && !self.end_survivors(slot, &record)
+        {
+            return Ok(None);
         }
         let wanted = request.wanted;
         let session = wanted.session.unwrap_or(wanted.owner);

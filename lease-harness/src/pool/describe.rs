@@ -68,7 +68,7 @@ impl Pool {
         let theirs = theirs.iter().filter_map(|slot| slot.get("kind").and_then(Json::as_str));
         for kind in theirs.chain(self.file.slots().iter().map(super::SlotDef::kind)) {
             if let Found::Lease(record) = self.store.found(kind)?
-                && !self.store.is_dead(&record, now)
+                && !self.store.is_dead(kind, &record, now)
             {
                 return Ok(true);
             }

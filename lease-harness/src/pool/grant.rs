@@ -172,7 +172,7 @@ impl Pool {
         let lock = self.file.queue_lock_kind();
         if let Ok(Found::Lease(record)) = self.store.found(lock)
             && self.store.has_additions()
-            && self.store.is_dead(&record, self.store.now_ms())
+            && self.store.is_dead(lock, &record, self.store.now_ms())
         {
             let _ = self.store.reap(lock);
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
+use std::panic;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,7 +86,9 @@ impl Pool {
             Action::Health => &self.hooks.health,
         };
         if let Some(hook) = hook {
-            return hook(slot);
+            // A panic would leave the lease to its TTL; as a failure it is given back.
+            let ended = panic::catch_unwind(panic::AssertUnwindSafe(|| hook(slot)));
+            return ended.unwrap_or_else(|_| Err(format!("slot {} {} hook panicked", slot.id_text(), action.word())));
         }
         match self.command_for(action) {
             None => Ok(()),
@@ -143,11 +146,11 @@ impl Pool {
                 return Ok(status);
             }
             if stop() {
-                if let Some(token) = mark {
-                    process::kill_marked(super::RUN_TOKEN, token)?;
-                }
+                // Whatever of it cannot be ended, the command itself has ended when we go on.
+                let marked = mark.map(|token| process::kill_marked(super::RUN_TOKEN, token)).transpose();
                 child.kill()?;
-                return child.wait();
+                let status = child.wait()?;
+                return marked.map(|_| status);
             }
             process::sleep_until_end(&child, ASK_EVERY)?;
         }

@@ -147,7 +147,7 @@ impl Pool {
         let folder = path.parent().unwrap_or(&path);
         fs::create_dir_all(folder).at("create", folder)?;
         let temporary = folder.join(format!("{}{}", store::TEMPORARY, self.store.ids().fresh()));
-        disk::replace(&path, &temporary, text.as_bytes())?;
+        disk::replace(&path, temporary, text.as_bytes())?;
         Ok(())
     }
 
@@ -157,8 +157,8 @@ impl Pool {
         store::note(&self.path(JOURNAL), self.store.now_ms(), event, members);
     }
 
-    /// Keeps a lease of ours alive. If it is lost, `on_lost` is told, and what works on the slot under its token is ended:
-    /// whoever has the slot now provisions it.
+    /// Keeps a lease of ours alive while commands of the pool work on its slot. If it is lost, `on_lost` is told, and what
+    /// works on the slot under its token is ended: whoever has the slot now provisions it.
     fn beat(
         &self,
         slot: &SlotDef,
@@ -166,7 +166,7 @@ impl Pool {
         token: &str,
         every: Duration,
         mut on_lost: impl FnMut(String) + Send + 'static,
-    ) -> Beat {
+    ) -> PoolResult<Beat> {
         let lease = Beaten {
             store: self.store.clone(),
             kind: slot.kind().to_owned(),
@@ -175,10 +175,11 @@ impl Pool {
             every,
         };
         let token = token.to_owned();
-        Beat::start(lease, move |reason| {
+        let started = Beat::start(lease, move |reason| {
             on_lost(reason);
             let _ = process::kill_marked(RUN_TOKEN, &token);
-        })
+        });
+        started.map_err(|error| PoolError::internal(format!("cannot start the heartbeat thread: {error}")))
     }
 }
 

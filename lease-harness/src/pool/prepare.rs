@@ -1,13 +1,14 @@
 //! From a lease just won to a grant: the slot is made clean under a beating lease before anybody sees it.
 
-use super::Pool;
 use super::acquire::Request;
 use super::error::{PoolError, PoolResult};
 use super::grant::{self, Grant, Granted};
 use super::hooks::Action;
 use super::slot::SlotDef;
+use super::{Pool, RUN_TOKEN};
 use crate::json::{Json, number_text};
 use crate::store::{self, Beat, Found, LostNote, Record};
+use crate::sys::process;
 
 /// A granted slot whose lease is kept alive until this is dropped. Dropping does not give the slot back.
 #[derive(Debug)]
@@ -65,7 +66,7 @@ impl Preparing<'_> {
     pub(super) fn finish(&self) -> PoolResult<HeldSlot> {
         let pool = self.pool;
         // Leaving the queue may have to wait for its lock.
-        let (beat, lost) = self.start_beat();
+        let (beat, lost) = self.or_give_up(self.start_beat())?;
         self.or_give_up(pool.agree_still(self.owner()))?;
         self.or_give_up(pool.dequeue(&self.request.id, self.owner()))?;
         for (action, state, event) in
@@ -83,12 +84,12 @@ impl Preparing<'_> {
         Ok(HeldSlot { grant, beat, lost })
     }
 
-    fn start_beat(&self) -> (Beat, LostNote) {
+    fn start_beat(&self) -> PoolResult<(Beat, LostNote)> {
         let every = self.request.wanted.heartbeat.unwrap_or_else(|| store::pause_for(self.ttl_minutes()));
         let lost = LostNote::default();
         let note = lost.clone();
-        let beat = self.pool.beat(self.slot, self.owner(), self.token(), every, move |reason| note.set(reason));
-        (beat, lost)
+        let beat = self.pool.beat(self.slot, self.owner(), self.token(), every, move |reason| note.set(reason))?;
+        Ok((beat, lost))
     }
 
     fn is_still_ours(&self) -> PoolResult<bool> {
@@ -126,6 +127,8 @@ impl Preparing<'_> {
     }
 
     fn failed(&self, state: &str, event: &str, error: &str) -> PoolError {
+        // What the command has started and left behind can be told by its token now, and by nobody afterwards.
+        let _ = process::kill_marked(RUN_TOKEN, self.token());
         self.give_back();
         self.record(state, event, error, [("error", Json::from(error))])
     }

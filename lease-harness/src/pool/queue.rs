@@ -253,7 +253,7 @@ fn acquire_lock(pool: &Pool, owner: &str) -> PoolResult<String> {
     loop {
         // A look first: in a crowd, those who find the lock held would keep its holder out of its own critical section.
         let held = match pool.store.found(kind)? {
-            Found::Lease(record) if !pool.store.is_dead(&record, pool.store.now_ms()) => record,
+            Found::Lease(record) if !pool.store.is_dead(kind, &record, pool.store.now_ms()) => record,
             _ => match pool.store.acquire(&request)? {
                 Acquired::Acquired { record, .. } => return Ok(record.token().unwrap_or_default().to_owned()),
                 Acquired::Held { record, .. } => record,

@@ -1,5 +1,7 @@
 //! Clearing away what the dead left: leases, queue entries, old grants.
 
+use std::io::ErrorKind;
+
 use super::Pool;
 use super::error::PoolResult;
 use super::queue::{Entry, LockedQueue};
@@ -77,9 +79,9 @@ impl Pool {
         let found = self.store.found(slot.kind())?;
         match &found {
             Found::Free => return Ok(None),
-            Found::Lease(record) if !self.store.is_dead(record, self.store.now_ms()) => return Ok(None),
-            Found::Lease(record) => self.end_survivors(record),
-            Found::Corrupt(_) => {}
+            Found::Lease(record) if !self.store.is_dead(slot.kind(), record, self.store.now_ms()) => return Ok(None),
+            Found::Lease(record) if !self.end_survivors(slot, record) => return Ok(None),
+            Found::Lease(_) | Found::Corrupt(_) => {}
         }
         let Reaped::Reaped { previous, .. } = self.store.reap(slot.kind())? else { return Ok(None) };
         let (shown, owner) = match &previous {
@@ -94,21 +96,21 @@ impl Pool {
     }
 
     /// Ends what still works on a slot under a lease that binds nobody any more: whoever carries its token in the
-    /// environment.
+    /// environment. False if somebody was killed and is not gone, as one that waits for a device: the slot is still in use.
     ///
     /// The child of a holder that was killed dies with it, but a server that its test had started does not; and a holder
     /// that was suspended for longer than its lease lives may go on at any moment. The next holder's provision would
     /// work on a slot in use.
-    pub(super) fn end_survivors(&self, record: &Record) {
+    pub(super) fn end_survivors(&self, slot: &SlotDef, record: &Record) -> bool {
         let vital = self.store.vital(record.alive());
         let binds_nobody = match &vital {
             Vital::Dead(_) => true,
-            Vital::Alive { .. } => self.store.is_dead(record, self.store.now_ms()),
+            Vital::Alive { .. } => self.store.is_dead(slot.kind(), record, self.store.now_ms()),
             // Of a holder of another kind nothing is known, its processes least of all.
             Vital::Unknown => false,
         };
-        if let Some(token) = record.token().filter(|_| binds_nobody) {
-            let _ = process::kill_marked(super::RUN_TOKEN, token);
-        }
+        let Some(token) = record.token().filter(|_| binds_nobody) else { return true };
+        // Where processes cannot be looked at, nobody is found; that is no reason to keep a slot for ever.
+        process::kill_marked(super::RUN_TOKEN, token).err().is_none_or(|error| error.kind() != ErrorKind::TimedOut)
     }
 }

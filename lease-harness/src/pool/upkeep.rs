@@ -148,7 +148,7 @@ impl Pool {
     /// When the store cannot be used.
     pub fn reset(&self, slot: &SlotDef, owner: &str, token: &str) -> PoolResult<Cleaned> {
         let Found::Lease(record) = self.store.found(slot.kind())? else { return Ok(Cleaned::NotHeld) };
-        if self.store.is_dead(&record, self.store.now_ms()) {
+        if self.store.is_dead(slot.kind(), &record, self.store.now_ms()) {
             return Ok(Cleaned::NotHeld);
         }
         if record.owner() != Some(owner) || record.token() != Some(token) {
@@ -188,9 +188,9 @@ impl Pool {
         };
         let token = record.token().unwrap_or_default();
         let beat = self.beat(slot, owner, token, store::pause_for(ttl_minutes), |_| {});
-        let cleaned = self.clean(slot, Some(token));
-        drop(beat);
+        let cleaned = beat.map(|_beating| self.clean(slot, Some(token)));
         self.store.release(slot.kind(), owner, token)?;
+        let cleaned = cleaned?;
         let story = [("slot_id", slot.id().clone()), ("owner", Json::from(owner))];
         Ok(match cleaned {
             Ok(()) => {

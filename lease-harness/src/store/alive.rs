@@ -28,6 +28,7 @@ type Proofs = HashMap<(u32, PathBuf), Weak<Inner>>;
 
 #[derive(Debug)]
 struct Inner {
+    process: u32,
     id: String,
     path: PathBuf,
     /// Holds the lock; close-on-exec, so that it ends with this process and not with a child of it.
@@ -36,6 +37,10 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // A fork of the process whose proof this is: it still lives.
+            return;
+        }
         // Removed while locked: whoever still finds the name finds it locked.
         let _ = fs::remove_file(&self.path);
     }
@@ -85,7 +90,7 @@ fn make(dir: &Path, id: &str) -> StoreResult<Inner> {
         let _ = fs::remove_file(&making);
         return Err(error.into());
     }
-    Ok(Inner { id: id.to_owned(), path, file })
+    Ok(Inner { process: std::process::id(), id: id.to_owned(), path, file })
 }
 
 /// Who we are, for people.
@@ -104,12 +109,23 @@ fn about_me() -> String {
 /// What a proof of life tells.
 #[derive(Debug)]
 pub(crate) enum Vital {
-    /// The process is gone. While this value lives, nobody else is told so: one reaper at a time.
-    Dead(#[allow(dead_code, reason = "held for its lock, which only some callers look at")] File),
+    /// The process is gone.
+    Dead(Remains),
     /// It lives; so long ago it gave a sign by itself.
     Alive { silent_for: Duration },
     /// There is no such proof, or it cannot be read.
     Unknown,
+}
+
+/// What a process that is gone has left.
+#[derive(Debug)]
+pub(crate) struct Remains(File);
+
+impl Remains {
+    /// Makes this process the only one that clears up behind it, as long as this lives; false if another is at it.
+    pub(crate) fn are_mine(&self) -> bool {
+        lock::take_alone(&self.0)
+    }
 }
 
 /// Looks at the proof of life `id` in the store at `dir`.
@@ -118,7 +134,7 @@ pub(crate) fn vital(dir: &Path, id: &str) -> Vital {
         return Vital::Unknown;
     }
     match lock::try_existing(&dir.join(FOLDER).join(id)) {
-        Ok(Tried::Taken(file)) => Vital::Dead(file),
+        Ok(Tried::Free(file)) => Vital::Dead(Remains(file)),
         Ok(Tried::Held(file)) => {
             let modified = file.metadata().and_then(|found| found.modified());
             modified.map_or(Vital::Unknown, |modified| Vital::Alive { silent_for: disk::age(modified) })
@@ -143,15 +159,17 @@ pub(super) fn collect(dir: &Path) -> StoreResult<()> {
             if disk::age_of(&path)?.is_some_and(|age| age > MAKING_LIMIT) {
                 disk::remove_file(&path)?;
             }
-        } else if let Vital::Dead(lock) = vital(dir, &name) {
-            dead.push((name, path, lock));
+        } else if let Vital::Dead(remains) = vital(dir, &name)
+            && remains.are_mine()
+        {
+            dead.push((name, path, remains));
         }
     }
     if dead.is_empty() {
         return Ok(());
     }
     let texts = documents(dir)?;
-    for (name, path, _lock) in &dead {
+    for (name, path, _remains) in &dead {
         if !texts.iter().any(|text| contains(text, name.as_bytes())) {
             disk::remove_file(path)?;
         }

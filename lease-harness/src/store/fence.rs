@@ -17,11 +17,30 @@ const GAP_AFTER_BOOT: u64 = 1_000_000;
 /// Numbers beyond this are not told apart by programs that count in doubles, and no count reaches them.
 const LARGEST: u64 = (1 << 53) - 1;
 
+/// The next number of `kind`, which counts once it is [kept](Drawn::keep).
+#[derive(Debug)]
+pub(super) struct Drawn {
+    path: PathBuf,
+    boot: String,
+    number: u64,
+}
+
+impl Drawn {
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Writes the counter. Only what was kept may be seen by anybody.
+    pub(super) fn keep(self, dir: &Path) -> StoreResult<()> {
+        write_counter(dir, &self.path, self.number, &self.boot)
+    }
+}
+
 /// Draws the next number of `kind`. To be called inside the guard of that kind, which is what makes it unique.
 ///
 /// A counter that is missing starts above `seen`, the number of the record that is replaced. One that is damaged starts
 /// at the present time in milliseconds, which no count reaches.
-pub(super) fn draw(dir: &Path, kind: &str, seen: Option<u64>, now_ms: i64) -> StoreResult<u64> {
+pub(super) fn draw(dir: &Path, kind: &str, seen: Option<u64>, now_ms: i64) -> StoreResult<Drawn> {
     let path = path_of(dir, kind);
     let boot = disk::boot_id().unwrap_or_default();
     let last = match disk::read(&path)? {
@@ -29,9 +48,7 @@ pub(super) fn draw(dir: &Path, kind: &str, seen: Option<u64>, now_ms: i64) -> St
         Some(bytes) => read_counter(&bytes, &boot).unwrap_or_else(|| u64::try_from(now_ms).unwrap_or_default()),
     };
     let seen = seen.filter(|seen| *seen < LARGEST).unwrap_or_default();
-    let next = last.max(seen) + 1;
-    write_counter(dir, &path, next, &boot)?;
-    Ok(next)
+    Ok(Drawn { path, boot, number: last.max(seen) + 1 })
 }
 
 fn path_of(dir: &Path, kind: &str) -> PathBuf {
@@ -62,8 +79,15 @@ fn write_counter(dir: &Path, path: &Path, number: u64, boot: &str) -> StoreResul
 
 #[cfg(test)]
 mod tests {
-    use super::{draw, path_of};
+    use super::{StoreResult, path_of};
     use std::fs;
+    use std::path::Path;
+
+    fn draw(dir: &Path, kind: &str, seen: Option<u64>, now_ms: i64) -> StoreResult<u64> {
+        let drawn = super::draw(dir, kind, seen, now_ms)?;
+        let number = drawn.number();
+        drawn.keep(dir).map(|()| number)
+    }
 
     #[test]
     fn numbers_grow_and_never_go_back() {

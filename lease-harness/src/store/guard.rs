@@ -37,6 +37,8 @@ pub(super) struct Rooms(Mutex<Vec<Room>>);
 /// A private directory that holds its `holder.json`.
 #[derive(Debug)]
 struct Room {
+    /// Whose it is: a fork has the handle, and not the room.
+    process: u32,
     path: PathBuf,
     id: String,
     /// False when the disk had no place for its `holder.json`; an empty room keeps others out all the same.
@@ -46,8 +48,16 @@ struct Room {
 impl Drop for Rooms {
     fn drop(&mut self) {
         for room in self.0.get_mut().unwrap_or_else(PoisonError::into_inner) {
-            let _ = disk::remove_tree(&room.path);
+            if room.is_ours() {
+                let _ = disk::remove_tree(&room.path);
+            }
         }
+    }
+}
+
+impl Room {
+    fn is_ours(&self) -> bool {
+        self.process == std::process::id()
     }
 }
 
@@ -55,7 +65,7 @@ impl Rooms {
     /// One that is still there: the store may have been deleted, and made anew by others.
     fn take(&self) -> Option<Room> {
         let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        std::iter::from_fn(|| rooms.pop()).find(|room| room.path.exists())
+        std::iter::from_fn(|| rooms.pop()).find(|room| room.is_ours() && room.path.exists())
     }
 
     fn put_back(&self, room: Room) {
@@ -102,7 +112,7 @@ fn make_room(store: &LeaseStore) -> StoreResult<Room> {
     let path = store.dir().join(format!("{ROOM}{owner}-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
     fs::create_dir(&path).at("create", &path)?;
     let named = fs::write(path.join(HOLDER), holder_text(&id, proof.as_ref())).is_ok();
-    Ok(Room { path, id, named })
+    Ok(Room { process: std::process::id(), path, id, named })
 }
 
 fn holder_text(id: &str, proof: Option<&ProofOfLife>) -> String {
@@ -199,10 +209,10 @@ fn evict_crashed(store: &LeaseStore, place: &Path) -> StoreResult<bool> {
     let Some(age) = disk::age_of(place)? else { return Ok(true) };
     let holder = holder_of(place);
     let stale = age > store.inner.limits.stale;
-    // The dead one's lock stays ours until its guard is away, so that only one of us takes it.
+    // The dead one's proof stays ours alone until its guard is away, so that only one of us takes it.
     let _only_reaper = match holder.as_ref().and_then(|holder| proof_in(store, holder)) {
-        Some(Vital::Dead(lock)) => Some(lock),
-        Some(Vital::Alive { .. }) => return Ok(false),
+        Some(Vital::Dead(remains)) if remains.are_mine() => Some(remains),
+        Some(Vital::Dead(_) | Vital::Alive { .. }) => return Ok(false),
         Some(Vital::Unknown) | None if stale => None,
         Some(Vital::Unknown) | None => return Ok(false),
     };

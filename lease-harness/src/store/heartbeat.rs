@@ -1,5 +1,6 @@
 //! One heartbeat thread a process, for all its leases of all its stores.
 
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -43,14 +44,17 @@ pub(crate) struct Beat {
 
 impl Beat {
     /// Keeps a lease alive from now on; `on_lost` is called, on the heart's thread, if that cannot be done any more.
-    pub(crate) fn start(lease: Beaten, on_lost: impl FnMut(String) + Send + 'static) -> Self {
+    ///
+    /// Fails when no thread can be had.
+    pub(crate) fn start(lease: Beaten, on_lost: impl FnMut(String) + Send + 'static) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let due = since_boot() + jittered(lease.every, id);
         let mut body = heart().lock();
         body.leases.push(Beating { id, lease, due, failed: false, on_lost: Some(Box::new(on_lost)) });
-        body.wake(heart());
-        Self { id }
+        body.wake(heart())?;
+        drop(body);
+        Ok(Self { id })
     }
 
     /// Tells somebody else of a loss from now on.
@@ -91,7 +95,8 @@ pub(crate) fn quiesce() {
 pub(crate) fn resume() {
     let mut body = heart().lock();
     body.quiet = false;
-    body.wake(heart());
+    // Without a thread the leases end by their TTL, which their holder notices at release.
+    let _ = body.wake(heart());
 }
 
 struct Heart {
@@ -173,17 +178,17 @@ fn tell(mut on_lost: OnLost, pulse: Pulse) {
 }
 
 impl Body {
-    fn wake(&mut self, heart: &'static Heart) {
+    fn wake(&mut self, heart: &'static Heart) -> io::Result<()> {
         if self.quiet || self.leases.is_empty() {
-            return;
+            return Ok(());
         }
         if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
             let builder = std::thread::Builder::new().name("lease-heartbeat".into());
-            // Without a thread there are no beats; the lease then ends by its TTL, which its holder notices at release.
-            self.thread = builder.spawn(|| heart.run()).ok();
+            self.thread = Some(builder.spawn(|| heart.run())?);
         } else {
             heart.changed.notify_all();
         }
+        Ok(())
     }
 
     /// Remembers how a beat went; the listener to be told, if the lease is lost.

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use fence::Drawn;
 use guard::{Guard, Rooms};
 
 pub use date::parse as parse_time;
@@ -42,7 +43,7 @@ pub(crate) use owner::quoted;
 pub(crate) use record::to_f64;
 
 use crate::json::{Json, Object};
-use crate::sys::disk::{self, At};
+use crate::sys::disk::{self, At, Written};
 
 /// Journal of takeovers, reaps and forced releases.
 const JOURNAL: &str = "reaped.log";
@@ -169,7 +170,7 @@ impl LeaseStore {
     /// # If the process dies
     /// The lease stays until its TTL has run out, or less if its payload names a proof of life.
     pub fn acquire(&self, request: &AcquireRequest<'_>) -> StoreResult<Acquired> {
-        self.acquire_with(request, |_| Ok(request.payload.clone()))
+        self.acquire_with(request, |_| Ok((request.payload.clone(), None)))
     }
 
     /// The same with a fence number: `payload` is made when the lease is known to be free, and gets the number.
@@ -180,14 +181,15 @@ impl LeaseStore {
     ) -> StoreResult<Acquired> {
         self.acquire_with(request, |previous| {
             let seen = previous.and_then(Record::fence);
-            Ok(payload(fence::draw(self.dir(), request.kind, seen, self.now_ms())?))
+            let drawn = fence::draw(self.dir(), request.kind, seen, self.now_ms())?;
+            Ok((payload(drawn.number()), Some(drawn)))
         })
     }
 
     fn acquire_with(
         &self,
         request: &AcquireRequest<'_>,
-        payload: impl FnOnce(Option<&Record>) -> StoreResult<Json>,
+        payload: impl FnOnce(Option<&Record>) -> StoreResult<(Json, Option<Drawn>)>,
     ) -> StoreResult<Acquired> {
         check_kind(request.kind)?;
         self.fence().check(request.owner)?;
@@ -198,17 +200,20 @@ impl LeaseStore {
         let kind = request.kind.to_owned();
         let found = self.found(request.kind)?;
         if let Found::Lease(record) = &found
-            && !self.is_dead(record, now)
+            && !self.is_dead(request.kind, record, now)
         {
             let held_by_self = record.owner() == Some(request.owner);
             return Ok(Acquired::Held { kind, expiry: record.expiry(now), held_by_self, record: record.clone() });
         }
         let replaced = if let Found::Lease(record) = &found { Some(record) } else { None };
-        let payload = payload(replaced)?;
+        let (payload, drawn) = payload(replaced)?;
         let token = self.inner.ids.fresh();
         let at = iso(now).unwrap_or_default();
         let record = Record::new(request.kind, request.owner, &token, request.ttl_minutes, payload, &at);
-        self.write(request.kind, &record)?;
+        // Written before the number counts, so that a full disk changes nothing.
+        let written = self.write(request.kind, &record)?;
+        drawn.map_or(Ok(()), |drawn| drawn.keep(self.dir()))?;
+        written.place(&self.path(request.kind))?;
         let previous = (found != Found::Free).then_some(found);
         if let Some(previous) = &previous {
             let mut story = self.story(request.kind, previous);
@@ -243,7 +248,7 @@ impl LeaseStore {
             return Ok(Refreshed::Expired { kind: kind_text, found: Found::Lease(record) });
         }
         record.refresh(&iso(now).unwrap_or_default());
-        self.write(kind, &record)?;
+        self.write(kind, &record)?.place(&self.path(kind))?;
         Ok(Refreshed::Refreshed { kind: kind_text, expiry: record.expiry(now), record })
     }
 
@@ -314,7 +319,7 @@ impl LeaseStore {
         let mut story = self.story(kind, &found);
         match &found {
             Found::Free => return Ok(Reaped::NotHeld { kind: kind_text }),
-            Found::Lease(record) if !self.is_dead(record, now) => {
+            Found::Lease(record) if !self.is_dead(kind, record, now) => {
                 return Ok(Reaped::Held { kind: kind_text, expiry: record.expiry(now), record: record.clone() });
             }
             Found::Lease(record) if !record.is_expired(now) => {
@@ -329,16 +334,21 @@ impl LeaseStore {
 
     /// Whether a lease binds nobody any more: its holder is provably gone, or its time has run out and nothing proves
     /// that its holder still works.
-    pub(crate) fn is_dead(&self, record: &Record, now: i64) -> bool {
+    pub(crate) fn is_dead(&self, kind: &str, record: &Record, now: i64) -> bool {
         match self.vital(record.alive()) {
             Vital::Dead(_) => true,
-            Vital::Alive { silent_for } => {
-                let minutes = record.ttl_minutes().unwrap_or_default();
-                // Our own clock may be wrong; the kernel's time of the holder's last sign is not.
-                record.is_expired(now) && silent_for.as_secs_f64() * 1000.0 > minutes * 60_000.0
-            }
+            // Our own clock may be wrong; the kernel's time of the last beat is not.
+            Vital::Alive { .. } => record.is_expired(now) && self.is_silent(kind, record),
             Vital::Unknown => record.is_expired(now),
         }
+    }
+
+    /// Whether a lease was not refreshed for longer than it lives, by the time of its file. Its process may live and keep
+    /// other leases.
+    fn is_silent(&self, kind: &str, record: &Record) -> bool {
+        let minutes = record.ttl_minutes().unwrap_or_default();
+        let age = disk::age_of(&self.path(kind)).ok().flatten();
+        age.is_none_or(|age| age.as_secs_f64() > minutes * 60.0)
     }
 
     /// Removes what dead processes left: half-written files, guards, proofs of life. What cannot be removed stays: that
@@ -388,10 +398,9 @@ impl LeaseStore {
         Ok(Found::from_bytes(disk::read(&self.path(kind))?.as_deref()))
     }
 
-    fn write(&self, kind: &str, record: &Record) -> StoreResult<()> {
+    fn write(&self, kind: &str, record: &Record) -> StoreResult<Written> {
         let temporary = self.dir().join(format!("{TEMPORARY}{kind}-{}", self.inner.ids.fresh()));
-        disk::replace(&self.path(kind), &temporary, record.to_file_text().as_bytes())?;
-        Ok(())
+        Ok(Written::write(temporary, record.to_file_text().as_bytes())?)
     }
 
     fn story(&self, kind: &str, previous: &Found) -> Story {

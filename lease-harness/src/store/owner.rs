@@ -127,9 +127,10 @@ fn matches_default(owner: &str) -> bool {
 fn bounded_match(regex: &Arc<Regex>, owner: &str, limit: Duration) -> Option<bool> {
     let (tell, told) = mpsc::channel();
     let (regex, units) = (Arc::clone(regex), utf16_units(owner));
-    let matching = std::thread::spawn(move || {
+    let try_it = move || {
         let _ = tell.send(regex.find_from_ucs2(&units, 0).next().is_some());
-    });
+    };
+    let matching = std::thread::Builder::new().spawn(try_it).ok()?;
     let inside = told.recv_timeout(limit).ok()?;
     let _ = matching.join();
     Some(inside)

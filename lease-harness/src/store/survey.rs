@@ -20,7 +20,7 @@ impl LeaseStore {
         let kind_text = kind.to_owned();
         match found {
             Found::Free => Status::Free { kind: kind_text },
-            Found::Lease(record) if !self.is_dead(&record, now) => {
+            Found::Lease(record) if !self.is_dead(kind, &record, now) => {
                 Status::Held { kind: kind_text, expiry: record.expiry(now), record }
             }
             found => {
@@ -63,8 +63,8 @@ impl LeaseStore {
             match &status {
                 Status::Free { .. } => {}
                 Status::Invalid { .. } => result.foreign.push(status),
-                Status::Held { record, .. } if self.is_inside(record)? => result.held.push(status),
-                Status::Unknown { found: Found::Lease(record), .. } if self.is_inside(record)? => {
+                Status::Held { record, .. } if self.is_inside(record) => result.held.push(status),
+                Status::Unknown { found: Found::Lease(record), .. } if self.is_inside(record) => {
                     self.reap_listed(&status, &mut result)?;
                 }
                 Status::Unknown { found: Found::Corrupt(_), .. } => self.reap_listed(&status, &mut result)?,
@@ -84,7 +84,8 @@ impl LeaseStore {
         Ok(())
     }
 
-    fn is_inside(&self, record: &Record) -> StoreResult<bool> {
-        record.owner().map_or(Ok(false), |owner| self.fence().contains(owner))
+    /// An owner of whom the fence cannot tell is none of ours.
+    fn is_inside(&self, record: &Record) -> bool {
+        record.owner().is_some_and(|owner| self.fence().contains(owner).unwrap_or(false))
     }
 }

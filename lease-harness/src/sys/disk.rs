@@ -85,13 +85,35 @@ pub(super) fn open_file(path: &Path, more: OFlags) -> io::Result<File> {
 /// Writes `bytes` to `temporary` and renames it to `path`, so that a reader sees the old file or the new one.
 ///
 /// Nothing is flushed to the device: who held a lease before a power cut does not hold it after.
-pub(crate) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> DiskResult<()> {
-    let written = fs::write(temporary, bytes).at("write", temporary);
-    let placed = written.and_then(|()| fs::rename(temporary, path).at("replace", path));
-    if placed.is_err() {
-        let _ = fs::remove_file(temporary);
+pub(crate) fn replace(path: &Path, temporary: PathBuf, bytes: &[u8]) -> DiskResult<()> {
+    Written::write(temporary, bytes)?.place(path)
+}
+
+/// A file written under a temporary name; removed unless it is placed.
+#[derive(Debug)]
+pub(crate) struct Written(PathBuf);
+
+impl Written {
+    pub(crate) fn write(temporary: PathBuf, bytes: &[u8]) -> DiskResult<Self> {
+        let written = Self(temporary);
+        fs::write(&written.0, bytes).at("write", &written.0)?;
+        Ok(written)
     }
-    placed
+
+    /// Gives it its name, in place of what has that name.
+    pub(crate) fn place(mut self, path: &Path) -> DiskResult<()> {
+        fs::rename(&self.0, path).at("replace", path)?;
+        self.0 = PathBuf::new();
+        Ok(())
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        if !self.0.as_os_str().is_empty() {
+            let _ = fs::remove_file(&self.0);
+        }
+    }
 }
 
 /// Appends one line in a single write, so that lines of several writers do not mix.

@@ -39,22 +39,14 @@ mod imp {
     }
 
     impl Watch {
-        /// Watches the folders that exist and can be watched, but for the files in them with one of the `ignored` names.
+        /// Watches the folders if all of them can be watched, but for the files in them with one of the `ignored` names.
         pub(crate) fn new(dirs: &[&Path], ignored: Vec<String>) -> Self {
             let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
-            let watch = Self { inotify, ignored };
-            for dir in dirs {
-                watch.add(dir);
-            }
-            watch
-        }
-
-        fn add(&self, dir: &Path) {
-            // A process that dies closes its locked file, which is how a waiter hears of it at once.
-            let what = WatchFlags::MOVED_TO | WatchFlags::MOVED_FROM | WatchFlags::DELETE | WatchFlags::CLOSE_WRITE;
-            if let Some(inotify) = &self.inotify {
-                let _ = inotify::add_watch(inotify, dir, what);
-            }
+            let inotify = inotify.filter(|inotify| {
+                let watched = dirs.iter().filter(|dir| watches(inotify, dir)).count();
+                watched == dirs.len()
+            });
+            Self { inotify, ignored }
         }
 
         /// Whether changes are reported at all; if not, the caller has to look by itself more often.
@@ -79,6 +71,12 @@ mod imp {
                 }
             }
         }
+    }
+
+    fn watches(inotify: &OwnedFd, dir: &Path) -> bool {
+        // A process that dies closes its locked file, which is how a waiter hears of it at once.
+        let what = WatchFlags::MOVED_TO | WatchFlags::MOVED_FROM | WatchFlags::DELETE | WatchFlags::CLOSE_WRITE;
+        inotify::add_watch(inotify, dir, what).is_ok()
     }
 
     fn readable(fd: &OwnedFd, limit: Duration) -> bool {
