@@ -53,7 +53,8 @@ const IGNORE: &str = ".gitignore";
 pub(crate) const TEMPORARY: &str = ".tmp-";
 /// A temporary file that is older than this was left by a writer that is gone.
 const TEMPORARY_LIMIT: Duration = Duration::from_secs(60);
-const LONGEST_TTL_MINUTES: f64 = 527_040.0;
+/// The longest lifetime of a lease, in minutes: 366 days.
+pub const LONGEST_TTL_MINUTES: f64 = 527_040.0;
 
 /// What to acquire.
 #[derive(Clone, Debug)]

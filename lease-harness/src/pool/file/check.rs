@@ -8,7 +8,7 @@ use super::{Numbers, PoolFile, PoolFileError, Texts};
 use crate::json::{Json, Object, plain_text};
 use crate::pool::slot::SlotDef;
 use crate::pool::template::{Scope, value_text};
-use crate::store::is_kind;
+use crate::store::{LONGEST_TTL_MINUTES, is_kind};
 use crate::sys::disk::normalize;
 
 /// How a message shows what a kind must look like.
@@ -41,9 +41,6 @@ const KEYS: [&str; 17] = [
 
 /// A key that the format's other programs lose when they build an object.
 const PROTO: &str = "__proto__";
-
-/// The longest TTL that a store accepts, in minutes.
-const MAX_TTL_MINUTES: f64 = 527_040.0;
 
 type Checked<T> = Result<T, Wrong>;
 
@@ -305,10 +302,11 @@ fn edits(from: &str, to: &str) -> usize {
 /// What works but is doubtful. What several slots share is said of the first.
 fn warnings(file: &PoolFile, raw_slots: &[Json]) -> Vec<String> {
     let mut warnings = Vec::new();
-    if MAX_TTL_MINUTES < file.ttl_minutes() {
+    if LONGEST_TTL_MINUTES < file.ttl_minutes() {
         let ttl = Json::from(file.ttl_minutes()).to_text();
-        warnings
-            .push(format!("\"ttlMinutes\" {ttl} is more than {MAX_TTL_MINUTES}: grants are refused unless another TTL is given"));
+        warnings.push(format!(
+            "\"ttlMinutes\" {ttl} is more than {LONGEST_TTL_MINUTES}: grants are refused unless another TTL is given"
+        ));
     }
     for (field, templates) in [("grantEnv", file.grant_env.as_ref()), ("grantFields", Some(&file.grant_fields))] {
         if templates.is_some_and(|templates| templates.contains_key(PROTO)) {
