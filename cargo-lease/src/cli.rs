@@ -6,7 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 /// The hidden command that cargo and nextest start in front of each test binary.
 pub(crate) const RUNNER: &str = "__runner";
@@ -227,6 +227,9 @@ pub(crate) struct StatusArgs {
 pub(crate) struct RunnerArgs {
     #[command(flatten)]
     pub(crate) lease: LeaseOptions,
+    /// Who starts us, which the environment cannot tell: it may be that of a test that runs `cargo lease` itself.
+    #[arg(long = "for", value_name = "WHO", require_equals = true)]
+    pub(crate) starter: Reader,
     /// Which binaries run in a slot.
     #[arg(long, require_equals = true)]
     pub(crate) wrap: Option<String>,
@@ -236,6 +239,25 @@ pub(crate) struct RunnerArgs {
     /// What cargo appends: the binary and its arguments.
     #[arg(last = true, required = true)]
     pub(crate) binary: Vec<OsString>,
+}
+
+/// Who reads cargo's configuration and starts our runner in front of the test binaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Reader {
+    /// Of several `--config` words the last wins.
+    Cargo,
+    /// Of several `--config` words the first wins, and `include` keys are not followed.
+    Nextest,
+}
+
+impl Reader {
+    /// The option that tells our runner.
+    pub(crate) fn to_word(self) -> &'static str {
+        match self {
+            Self::Cargo => "--for=cargo",
+            Self::Nextest => "--for=nextest",
+        }
+    }
 }
 
 /// Parses the words of a command line, program name first.
@@ -372,10 +394,11 @@ mod tests {
 
     #[test]
     fn runner_keeps_the_binary_apart_from_the_users_runner() {
-        let line = [RUNNER, "--pool=/p", "--via=qemu", "--via=--flag", "--", "/bin/t", "--list"];
+        let line = [RUNNER, Reader::Nextest.to_word(), "--pool=/p", "--via=qemu", "--via=--flag", "--", "/bin/t", "--list"];
         let cli = parsed(&line).expect("accepted");
         assert_eq!(cli.lease.pool, Some("/p".into()));
         let Command::Runner(runner) = cli.command else { panic!("not the runner") };
+        assert_eq!(runner.starter, Reader::Nextest);
         assert_eq!(runner.via, ["qemu", "--flag"]);
         assert_eq!(runner.binary, ["/bin/t", "--list"]);
     }

@@ -9,9 +9,9 @@ use std::process::Command;
 
 use lease_harness::harness::{PoolInfo, exec};
 
-use crate::cli::{LeaseOptions, lease_option};
+use crate::cli::{LeaseOptions, Reader, lease_option};
 use crate::exit::{self, Failure};
-use crate::inject::{self, CargoConfig, OwnWords, Reader, ToolConfig};
+use crate::inject::{self, CargoConfig, OwnWords, ToolConfig};
 use crate::resolve::{Manifests, Settings, Surroundings, Wrap, find_pool_file, find_wrap, passed_over, path_text};
 
 /// Words that ask cargo about itself; then nothing runs and no pool is needed.
@@ -58,6 +58,7 @@ impl<'a> Wrapping<'a> {
         // The runner starts in its package's folder, so that it is told where the store is.
         let settings = Settings { store: Some(info.store.clone()), ..settings };
         let mut ours = vec![path_text("program", &own_program()?)?.to_owned()];
+        ours.push(reader.to_word().to_owned());
         ours.extend(settings.to_words(&pool_file)?);
         ours.extend(wrap.to_word());
         let words = self.own_words();

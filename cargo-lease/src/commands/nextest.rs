@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::cargo::{Wrapping, become_command, cargo_program, without_own_variables};
+use crate::cli::Reader;
 use crate::exit::{self, Failure};
-use crate::inject::{self, OwnWords, Reader, ToolConfig};
+use crate::inject::{self, OwnWords, ToolConfig};
 use crate::resolve::{Surroundings, path_text};
 
 /// Nextest's own options, before its command, that take the next word as their value.

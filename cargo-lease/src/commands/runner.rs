@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 
 use super::cargo::become_command;
 use super::held::{StartedBy, acquire, run_in};
-use crate::cli::{LeaseOptions, RunnerArgs};
+use crate::cli::{LeaseOptions, Reader, RunnerArgs};
 use crate::exit::Failure;
 use crate::resolve::{Settings, Surroundings, Wrap, binary_ids, session_text};
 
@@ -23,6 +23,7 @@ const WITH_VALUE: [&str; 7] = ["--test-threads", "--skip", "--color", "--format"
 pub(super) fn run(lease: &LeaseOptions, args: &RunnerArgs, around: &Surroundings) -> Result<ExitCode, Failure> {
     let (binary, arguments) = args.binary.split_first().expect("clap asks for a binary");
     let name = file_stem(binary);
+    let around = &around_of(args.starter, around);
     let phase = around.var_os("NEXTEST_TEST_PHASE").map(OsString::as_os_str);
     if runs_no_test(phase, arguments) || !is_wrapped(args, &name, around)? {
         return Err(become_command(command(args, |program| Command::new(program))));
@@ -35,6 +36,15 @@ pub(super) fn run(lease: &LeaseOptions, args: &RunnerArgs, around: &Surroundings
     let slot = acquire(settings.request(pool_file))?;
     let command = command(args, |program| slot.command(program));
     run_in(slot, command, StartedBy::TestRunner)
+}
+
+/// What is true of the binary in our environment: cargo sets none of nextest's variables, so that what there is of them
+/// is about an outer test, which runs us.
+fn around_of(starter: Reader, around: &Surroundings) -> Surroundings {
+    match starter {
+        Reader::Cargo => around.without("NEXTEST_"),
+        Reader::Nextest => around.clone(),
+    }
 }
 
 /// Whether the binary is among those that run in a slot.
@@ -122,7 +132,8 @@ mod tests {
     #[test]
     fn tests_are_named_for_people() {
         let nextest = Surroundings::of_test("/", &[("NEXTEST_TEST_NAME", "db::works")]);
-        let cargo = Surroundings::of_test("/", &[]);
+        let cargo = around_of(Reader::Cargo, &nextest);
+        let nextest = around_of(Reader::Nextest, &nextest);
         let table = [
             (&nextest, "/t/deps/it-0123456789abcdef", "db::works"),
             (&cargo, "/t/deps/it-0123456789abcdef", "it"),
@@ -138,7 +149,8 @@ mod tests {
     fn documentation_tests_keep_a_process_each_unless_the_user_has_a_runner() {
         let line = |via: &[&str], binary: &[&str]| {
             let words = |words: &[&str]| words.iter().map(OsString::from).collect();
-            let args = RunnerArgs { lease: LeaseOptions::default(), wrap: None, via: words(via), binary: words(binary) };
+            let (via, binary, lease) = (words(via), words(binary), LeaseOptions::default());
+            let args = RunnerArgs { lease, starter: Reader::Cargo, wrap: None, via, binary };
             command(&args, |program| Command::new(program))
         };
         let doctest = line(&[], &["/tmp/d/rust_out", "x"]);

@@ -14,17 +14,9 @@ use cargo_platform::{Cfg, Platform};
 use toml::{Table, Value};
 
 use super::OwnWords;
+use crate::cli::Reader;
 use crate::exit::Failure;
 use crate::resolve::Surroundings;
-
-/// Who looks for a runner in the configuration. They differ in two points.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reader {
-    /// Of several `--config` words the last wins.
-    Cargo,
-    /// Of several `--config` words the first wins, and `include` keys are not followed.
-    Nextest,
-}
 
 /// One document of the configuration.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ mod runner_config;
 
 use std::ffi::{OsStr, OsString};
 
-pub(crate) use cargo_config::{CargoConfig, Reader, host};
+pub(crate) use cargo_config::{CargoConfig, host};
 pub(crate) use nextest_config::{ToolConfig, scripts_without_runner};
 pub(crate) use runner_config::runner_words;
 

@@ -13,6 +13,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 use super::*;
+use crate::cli::Reader;
 use crate::resolve::Surroundings;
 
 fn words(text: &[&str]) -> Vec<OsString> {

@@ -57,6 +57,13 @@ impl Surroundings {
         }
     }
 
+    /// The same without the variables whose names start so.
+    pub(crate) fn without(&self, prefix: &str) -> Self {
+        let is_other = |name: &OsStr| !name.as_encoded_bytes().starts_with(prefix.as_bytes());
+        let others = self.env.iter().filter(|(name, _)| is_other(name));
+        Self { cwd: self.cwd.clone(), env: others.map(|(name, value)| (name.clone(), value.clone())).collect() }
+    }
+
     /// The names of the environment's variables that are text.
     pub(crate) fn var_names(&self) -> impl Iterator<Item = &str> {
         self.env.keys().filter_map(|name| name.to_str())

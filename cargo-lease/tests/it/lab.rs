@@ -49,8 +49,15 @@ impl Lab {
 
     /// `cargo-lease` with these words, in the lab's folder, on the lab's pool.
     pub(crate) fn lease(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command.args(words).current_dir(self.path("")).stdin(Stdio::null());
+        let mut command = self.command(PROGRAM);
+        command.args(words);
+        command
+    }
+
+    /// Any program, in the same place.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.path("")).stdin(Stdio::null());
         clean(&mut command);
         command.env("LEASE_POOL_FILE", self.path("pool.json")).env("LEASE_STORE", self.path("store"));
         command.env("LEASE_OWNER", "tester").env("CARGO_TARGET_DIR", self.path("target"));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::lab::{Lab, clean, expect_code, has, path_behind};
+use crate::lab::{Lab, PROGRAM, clean, expect_code, has, path_behind};
 
 /// Each test says when it starts and ends; the folder then shows which ran at the same time.
 const INTEGRATION: &str = r#"
@@ -111,11 +111,43 @@ fn only_the_named_binaries_are_wrapped_and_grouped() {
 }
 
 #[test]
+fn a_run_of_cargos_inside_a_test_of_nextests_is_not_taken_for_that_test() {
+    let lab = Lab::new(1);
+    let script = format!(
+        "cd inner && export CARGO_TARGET_DIR=target || exit
+        {PROGRAM} --no-wait --wrap inner::it test --test it || exit
+        {PROGRAM} --no-wait --wrap outer::it test --lib || exit
+        {PROGRAM} run -- env -u LEASE_GRANTS {PROGRAM} --no-wait test --test it -- --list"
+    );
+    let outer = format!(
+        "#[test] fn outer() {{
+            assert_eq!(std::env::var(\"NEXTEST_BINARY_ID\").as_deref(), Ok(\"outer::it\"));
+            let status = std::process::Command::new(\"sh\").args([\"-c\", {script:?}]).status().unwrap();
+            assert_eq!(status.code(), Some(0));
+        }}"
+    );
+    let manifest = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n");
+    lab.write("Cargo.toml", &manifest("outer"));
+    lab.write("src/lib.rs", "");
+    lab.write("tests/it.rs", &outer);
+    lab.write("inner/Cargo.toml", &manifest("inner"));
+    lab.write("inner/src/lib.rs", "#[test] fn none() { assert_eq!(std::env::var(\"POOL_SLOT_ID\").ok(), None) }");
+    let one = "#[test] fn one() {
+        assert_eq!(std::env::var(\"POOL_SLOT_ID\").as_deref(), Ok(\"1\"));
+        assert_eq!(std::env::var(\"NEXTEST_BINARY_ID\").as_deref(), Ok(\"outer::it\"), \"the test's own environment\");
+    }";
+    lab.write("inner/tests/it.rs", one);
+    let mut nextest = lab.command("cargo");
+    expect_code(nextest.args(["nextest", "run", "--no-capture"]), 0);
+    assert_eq!(lab.states(), ["free"]);
+}
+
+#[test]
 fn cargo_finds_us_as_its_subcommand() {
     let lab = lab(1);
     let mut command = std::process::Command::new("cargo");
     clean(&mut command);
-    let programs = std::path::Path::new(crate::lab::PROGRAM).parent().expect("folder");
+    let programs = std::path::Path::new(PROGRAM).parent().expect("folder");
     command.args(["lease", "--pool", "pool.json", "nextest", "run", "-E", "test(=a)"]);
     command.current_dir(lab.path("")).env("PATH", path_behind(programs)).env("SEEN", lab.path("seen"));
     command.env("LEASE_STORE", lab.path("store")).env("CARGO_TARGET_DIR", lab.path("target"));
