@@ -46,12 +46,13 @@ fn everything_is_checked_before_cargo_is_started() {
     lab.write("plain", "a file");
     let (bad, plain) = (lab.path("bad.json"), lab.path("plain/store"));
     let (bad, plain) = (bad.to_str().expect("text"), plain.to_str().expect("text"));
-    let table: [(&[&str], i32, &[&str]); 5] = [
+    let table: [(&[&str], i32, &[&str]); 6] = [
         (&["--pool", bad], 2, &["bad.json", "1"]),
         (&["--pool", "none.json"], 2, &["none.json"]),
         (&["--owner", "not an owner"], 2, &["not an owner"]),
         (&["--owner-pattern", "^team-", "--owner", "x"], 2, &["^team-"]),
         (&["--store", plain], 3, &["plain"]),
+        (&["--ttl", "0.5", "--heartbeat-secs", "30"], 2, &["30 seconds", "0.5 minutes"]),
     ];
     for (options, code, parts) in table {
         for command in ["test", "bench", "nextest"] {

@@ -11,6 +11,7 @@ use super::error::{SlotError, SlotErrorKind};
 use super::grants;
 use super::slot::{Slot, loss_watch};
 use super::who;
+use crate::json::number_text;
 use crate::pool::{
     CommandOverrides, Outcome, Pool, PoolFile, PoolFileError, PoolFileErrorKind, PoolOptions, PoolStatus, SlotWanted, Standing,
     Stop, Wait,
@@ -144,7 +145,8 @@ impl SlotRequest {
         self
     }
 
-    /// Pause between two heartbeats (default: a sixth of the lifetime, 50 ms to 4 min).
+    /// Pause between two heartbeats (default: a sixth of the lifetime, 50 ms to 4 min); shorter than the lifetime, or asking
+    /// is a usage error.
     #[must_use]
     pub fn heartbeat_every(mut self, pause: Duration) -> Self {
         self.heartbeat = Some(pause);
@@ -198,13 +200,32 @@ impl SlotRequest {
         Err(SlotError::new(SlotErrorKind::Usage, message))
     }
 
-    /// Checks everything that can be checked without asking for a slot: the pool file, the owner, that the store can be
-    /// written. Changes nothing.
+    /// A lease that is not refreshed within its lifetime is lost for certain, at some later moment.
+    fn check_heartbeat(&self, pool: &Pool) -> Result<(), SlotError> {
+        let lifetime = Duration::try_from_secs_f64(pool.ttl_minutes() * 60.0).unwrap_or(Duration::MAX);
+        match self.heartbeat {
+            Some(pause) if pause >= lifetime => {
+                let (pause, minutes) = (pause.as_secs_f64(), pool.ttl_minutes());
+                let message = format!(
+                    "a heartbeat every {} seconds is too slow for a lifetime (ttl) of {} minutes: the lease would be lost \
+                     between two",
+                    number_text(pause),
+                    number_text(minutes)
+                );
+                Err(SlotError::new(SlotErrorKind::Usage, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks everything that can be checked without asking for a slot: the pool file, the heartbeat, the owner, that the
+    /// store can be written. Changes nothing.
     ///
     /// # Errors
     /// The first thing that is wrong.
     pub fn check(&self) -> Result<PoolInfo, SlotError> {
         let pool = self.open()?;
+        self.check_heartbeat(&pool)?;
         self.owner_name(&pool)?;
         check_writable(pool.store().dir())?;
         let fence = pool.store().fence().warning();
@@ -254,6 +275,7 @@ impl SlotRequest {
         let ending = Ending::new(self.leave_on_signals, self.given_up.take())?;
         self.pool.stop = ending.stop();
         let pool = self.open()?;
+        self.check_heartbeat(&pool)?;
         let outer = grants::find(&self.store.env, pool.store().dir(), pool.file().name());
         if let Some(outer) = outer {
             return join(pool, &outer);
@@ -404,3 +426,6 @@ impl<'a> Teller<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
