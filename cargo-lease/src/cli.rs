@@ -6,6 +6,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 /// The hidden command that cargo and nextest start in front of each test binary.
@@ -147,10 +149,10 @@ Examples:
 #[command(next_help_heading = "Lease options")]
 pub(crate) struct LeaseOptions {
     /// The pool file [env: LEASE_POOL_FILE]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = path())]
     pub(crate) pool: Option<PathBuf>,
     /// The folder that all runs share [env: LEASE_STORE] [default: logs/leases of the main checkout]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path())]
     pub(crate) store: Option<PathBuf>,
     /// Who asks; the help text has angle brackets, which are markup in a comment like this.
     #[arg(long, value_name = "NAME", help = "Who asks [env: LEASE_OWNER] [default: <user>@<host>]")]
@@ -165,10 +167,10 @@ pub(crate) struct LeaseOptions {
     #[arg(long, value_name = "MINUTES", allow_negative_numbers = true)]
     pub(crate) ttl: Option<String>,
     /// Longest wait for a slot, such as 90s, 10m or 1h30m [default: for ever]
-    #[arg(long, value_name = "DURATION", conflicts_with_all = ["wait_ms", "no_wait"])]
+    #[arg(long, value_name = "DURATION")]
     pub(crate) wait: Option<String>,
     /// The same in milliseconds
-    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "no_wait")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) wait_ms: Option<String>,
     /// Fail at once when no slot is free
     #[arg(long)]
@@ -188,6 +190,27 @@ pub(crate) struct LeaseOptions {
     /// Command that tells a waiting session of its grant [env: POOL_NUDGE_CMD]
     #[arg(long, value_name = "COMMAND")]
     pub(crate) nudge_cmd: Option<String>,
+}
+
+/// A path; unlike clap's own kind it may be empty, which counts as not given.
+fn path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
+
+impl LeaseOptions {
+    /// Refuses two options that say how long to wait. Clap could do that too, but not know that an empty one says nothing.
+    fn check_conflicts(&self) -> Result<(), clap::Error> {
+        let is_given = |typed: &Option<String>| typed.as_ref().is_some_and(|text| !text.is_empty());
+        let options = [("--wait", is_given(&self.wait)), ("--wait-ms", is_given(&self.wait_ms)), ("--no-wait", self.no_wait)];
+        let given: Vec<&str> = options.into_iter().filter_map(|(name, given)| given.then_some(name)).collect();
+        match given[..] {
+            [first, second, ..] => {
+                let message = format!("{first} cannot be used with {second}: both say how long to wait");
+                Err(Cli::command().error(ErrorKind::ArgumentConflict, message))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The words of a wrapped command.
@@ -262,6 +285,12 @@ impl Reader {
 
 /// Parses the words of a command line, program name first.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let cli = parse_words(words)?;
+    cli.lease.check_conflicts()?;
+    Ok(cli)
+}
+
+fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut words: Vec<OsString> = words.into_iter().collect();
     if words.get(1).is_some_and(|word| word == "lease") {
         words.remove(1);
@@ -381,6 +410,22 @@ mod tests {
         assert_eq!(cli.lease.session.as_deref(), Some("test"));
         assert_eq!(cli.lease.owner.as_deref(), Some("run"));
         assert!(matches!(cli.command, Command::Status(StatusArgs { json: true, watch: false, .. })));
+    }
+
+    #[test]
+    fn empty_values_are_accepted_and_conflict_with_nothing() {
+        let cli = Cli::command();
+        let options = cli.get_arguments().filter(|known| known.get_action().takes_values());
+        let names = options.filter_map(|known| known.get_long()).filter(|name| *name != "wrap");
+        let empty: Vec<String> = names.map(|name| format!("--{name}=")).chain(["--no-wait".to_owned()]).collect();
+        assert!(empty.len() > 10, "{empty:?}");
+        for (words, at) in [(&["status"][..], 0), (&["status"], 1), (&["run", "--", "x"], 1)] {
+            let mut line = words.to_vec();
+            line.splice(at..at, empty.iter().map(String::as_str));
+            let lease = parsed(&line).expect("accepted").lease;
+            assert_eq!((lease.pool, lease.store), (Some(PathBuf::new()), Some(PathBuf::new())));
+        }
+        assert!(parsed(&["--pool", "", "--wait", "", "--wait-ms", "5", "test"]).is_ok());
     }
 
     #[test]

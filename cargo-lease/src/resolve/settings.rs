@@ -270,6 +270,28 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_option_is_as_if_it_were_not_given() {
+        let words = [
+            "--pool=",
+            "--store=",
+            "--owner=",
+            "--owner-pattern=",
+            "--session=",
+            "--ttl=",
+            "--wait=",
+            "--wait-ms=",
+            "--heartbeat-secs=",
+            "--provision-cmd=",
+            "--reset-cmd=",
+            "--health-cmd=",
+            "--nudge-cmd=",
+        ];
+        for env in [&ENV[..], &[]] {
+            assert_eq!(shown(&read(&words, env).expect("read")), shown(&read(&[], env).expect("read")));
+        }
+    }
+
+    #[test]
     fn nothing_given_leaves_all_open() {
         assert_eq!(shown(&read(&[], &[]).expect("read")), shown(&Settings::default()));
     }
@@ -371,7 +393,7 @@ mod tests {
             "--health-cmd=h",
             "--nudge-cmd=n",
         ];
-        for words in [&words[..], &["--no-wait"], &[]] {
+        for words in [&words[..], &["--no-wait"], &["--store="], &[]] {
             let settings = read(words, &[]).expect("read");
             let handed = settings.to_words(Path::new("/p q/pool.json")).expect("text");
             assert_eq!(handed[0], "--pool=/p q/pool.json");

@@ -61,6 +61,13 @@ fn outside_of_repositories_the_store_is_beside_the_pool_file() {
 }
 
 #[test]
+fn empty_paths_leave_it_to_the_environment() {
+    let lab = Lab::new(1);
+    let (out, _) = expect_code(&mut lab.lease(&["--pool=", "status", "--store", ""]), 0);
+    assert!(out.starts_with(&format!("store {}\n", lab.path("store").display())), "{out}");
+}
+
+#[test]
 fn json_is_one_object_and_creates_nothing() {
     let lab = Lab::new(2);
     let status = lab.status();
