@@ -1,10 +1,14 @@
 //! What stands in the parentheses of `#[leased_slot(…)]`.
 
+use std::time::Duration;
+
 use proc_macro2::Span;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, ExprLit, Ident, Lit, LitStr, Path, Result, Token};
+
+use crate::duration::parse_duration;
 
 /// Every key, in the order in which messages list them.
 const KEYS: [&str; 5] = ["pool", "ttl", "wait", "owner", "crate"];
@@ -170,53 +174,19 @@ fn wait(value: &Expr) -> Result<Wait> {
             let digits = number.base10_digits();
             Err(Error::new(number.span(), format!("`wait` needs a unit, as in `wait = \"{digits}s\"` or `\"{digits}m\"`")))
         }
-        Some(Lit::Str(text)) => match text.value().as_str() {
-            "no" | "0" => Ok(Wait::No),
-            duration => match millis(duration) {
-                Some(0) => Ok(Wait::No),
-                Some(millis) => Ok(Wait::Millis(millis)),
-                None => Err(Error::new(text.span(), help)),
-            },
+        Some(Lit::Str(text)) if text.value() == "no" => Ok(Wait::No),
+        Some(Lit::Str(text)) => match parse_duration(&text.value()) {
+            Ok(longest) => Ok(at_most(longest)),
+            Err(why) => Err(Error::new(text.span(), format!("`wait`: {why}"))),
         },
         _ => Err(Error::new_spanned(value, help)),
     }
 }
 
-/// The milliseconds of a duration: whole numbers with the units `ms`, `s`, `m`, `h` and `d`, the largest first.
-fn millis(text: &str) -> Option<u64> {
-    let mut total = 0_u64;
-    let mut last_unit = u64::MAX;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (number, after) = split_at_first(rest, |letter| !letter.is_ascii_digit())?;
-        let (unit, after) = match after.find(|letter: char| letter.is_ascii_digit()) {
-            Some(end) => after.split_at(end),
-            None => (after, ""),
-        };
-        let unit = match unit {
-            "ms" => 1,
-            "s" => 1_000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            _ => return None,
-        };
-        if last_unit <= unit {
-            return None;
-        }
-        total = number.parse::<u64>().ok()?.checked_mul(unit)?.checked_add(total)?;
-        last_unit = unit;
-        rest = after;
-    }
-    (last_unit != u64::MAX).then_some(total)
-}
-
-/// Splits before the first letter that fits; none, if there is none or it is the very first.
-fn split_at_first(text: &str, fits: impl Fn(char) -> bool) -> Option<(&str, &str)> {
-    match text.find(fits)? {
-        0 => None,
-        end => Some(text.split_at(end)),
-    }
+/// Rounded up, so that a short wait is not none.
+fn at_most(longest: Duration) -> Wait {
+    let millis = longest.as_nanos().div_ceil(1_000_000);
+    if millis == 0 { Wait::No } else { Wait::Millis(u64::try_from(millis).unwrap_or(u64::MAX)) }
 }
 
 fn path(value: Expr) -> Result<Path> {
@@ -287,39 +257,20 @@ fn edits(from: &str, to: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[track_caller]
-    fn check_millis(text: &str, expected: Option<u64>) {
-        assert_eq!(millis(text), expected, "{text:?}");
-    }
+    use crate::duration::CASES;
 
     #[test]
-    fn durations() {
-        check_millis("250ms", Some(250));
-        check_millis("90s", Some(90_000));
-        check_millis("10m", Some(600_000));
-        check_millis("1h30m", Some(5_400_000));
-        check_millis("1d2h3m4s5ms", Some(93_784_005));
-        check_millis("0s", Some(0));
-    }
-
-    #[test]
-    fn what_is_no_duration() {
-        for text in [
-            "",
-            "10",
-            "m",
-            "10 m",
-            "-1s",
-            "1.5h",
-            "30m1h",
-            "1m1m",
-            "10min",
-            "1h30",
-            "99999999999999999999s",
-            "9999999999999999999d",
-        ] {
-            check_millis(text, None);
+    fn durations_are_those_of_the_command_line() {
+        for (text, expected) in CASES {
+            let args = Args::parse(quote::quote!(pool = "p", wait = #text));
+            match expected {
+                Ok(0) => assert_eq!(args.unwrap().wait, Some(Wait::No), "{text:?}"),
+                Ok(micros) => assert_eq!(args.unwrap().wait, Some(Wait::Millis(micros.div_ceil(1000))), "{text:?}"),
+                Err(part) => {
+                    let error = args.err().unwrap_or_else(|| panic!("{text:?} is accepted")).to_string();
+                    assert!(error.contains(part), "{text:?}: {error}");
+                }
+            }
         }
     }
 

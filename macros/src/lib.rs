@@ -4,6 +4,7 @@
 //! both together into one call of `lease_harness::__private`.
 
 mod args;
+mod duration;
 mod expand;
 mod item;
 

@@ -50,7 +50,11 @@ impl Given<'_> {
     }
 
     fn wait(&self) -> Result<Wait, Failure> {
-        parse_duration(self.value).map(Wait::For).map_err(|why| self.wrong(&why))
+        match parse_duration(self.value) {
+            Ok(Duration::ZERO) => Ok(Wait::No),
+            Ok(longest) => Ok(Wait::For(longest)),
+            Err(why) => Err(self.wrong(&why)),
+        }
     }
 
     fn wait_millis(&self) -> Result<Wait, Failure> {
@@ -238,6 +242,7 @@ pub(crate) fn path_text<'a>(what: &str, path: &'a Path) -> Result<&'a str, Failu
 mod tests {
     use super::*;
     use crate::cli;
+    use crate::resolve::duration::CASES;
 
     const ENV: [(&str, &str); 9] = [
         ("LEASE_STORE", "env-store"),
@@ -354,11 +359,20 @@ mod tests {
             (&["--wait", "1h30m"][..], Wait::For(Duration::from_secs(5400))),
             (&["--wait-ms", "1500"], Wait::For(Duration::from_millis(1500))),
             (&["--wait-ms", "0"], Wait::For(Duration::ZERO)),
+            (&["--wait", "0"], Wait::No),
             (&["--no-wait"], Wait::No),
             (&[], Wait::Forever),
         ];
         for (words, wait) in table {
             assert_eq!(read(words, &[]).expect("read").wait, wait, "{words:?}");
+        }
+        for (text, expected) in CASES.iter().filter(|(text, _)| !text.is_empty()) {
+            let word = format!("--wait={text}");
+            match expected {
+                Ok(0) => assert_eq!(read(&[&word], &[]).expect("read").wait, Wait::No, "{word}"),
+                Ok(micros) => assert_eq!(read(&[&word], &[]).expect("read").wait, Wait::For(Duration::from_micros(*micros))),
+                Err(part) => refused(&[&word], &[], &["--wait", part]),
+            }
         }
     }
 
