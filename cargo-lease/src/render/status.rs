@@ -2,11 +2,10 @@
 
 use std::time::SystemTime;
 
-use lease_harness::harness::minutes;
 use lease_harness::pool::{PoolStatus, QueuedStatus, SlotStatus};
 
 use super::table::table;
-use super::time::{ago, ahead, span};
+use super::time::{about_minutes, ago, ahead, span};
 
 /// The status for people.
 pub(crate) fn status_table(status: &PoolStatus, now: SystemTime) -> String {
@@ -62,6 +61,6 @@ fn queue_row(entry: &QueuedStatus, now: SystemTime) -> [String; 6] {
         entry.session.clone(),
         entry.mode.clone(),
         ago(&entry.enqueued_at, now),
-        minutes(entry.eta_ms),
+        about_minutes(entry.eta_ms),
     ]
 }

@@ -21,6 +21,11 @@ pub(super) fn ahead(text: &str, now: SystemTime) -> String {
     }
 }
 
+/// About how many minutes, at least one: `~3m`.
+pub(super) fn about_minutes(millis: f64) -> String {
+    format!("~{}m", (millis / 60_000.0).round().max(1.0))
+}
+
 /// A span of time in one or two units, rounded down.
 pub(super) fn span(millis: i64) -> String {
     let secs = millis / 1000;
@@ -57,6 +62,13 @@ mod tests {
 
     fn at(secs: u64) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(secs)
+    }
+
+    #[test]
+    fn estimates_are_whole_minutes_and_at_least_one() {
+        for (millis, text) in [(0.0, "~1m"), (89_999.0, "~1m"), (90_000.0, "~2m"), (3_600_000.0, "~60m")] {
+            assert_eq!(about_minutes(millis), text);
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lease_harness::Waiting;
-use lease_harness::harness::minutes;
+
+use super::time::about_minutes;
 
 /// How often the spinner turns.
 const TURN_EVERY: Duration = Duration::from_millis(120);
@@ -61,5 +62,5 @@ fn line(waiting: &Waiting) -> String {
 }
 
 fn eta(waiting: &Waiting) -> String {
-    minutes(waiting.eta.as_secs_f64() * 1e3)
+    about_minutes(waiting.eta.as_secs_f64() * 1e3)
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::times::minutes;
 use crate::json::Json;
 use crate::pool::{Outcome, PoolError, PoolErrorKind};
 use crate::store::{StoreError, StoreErrorKind};
@@ -49,15 +50,14 @@ impl SlotError {
 
     /// The refusal of a pool, as an error for people and as the document of the format.
     pub(super) fn refused(pool: &str, outcome: &Outcome) -> Self {
-        let about = |eta_ms: f64| super::minutes(eta_ms);
         let message = match outcome {
             Outcome::Saturated { position, eta_ms } => {
-                format!("pool {pool} is saturated: no slot is free, we would wait at place {position}, {}", about(*eta_ms))
+                format!("pool {pool} is saturated: no slot is free, we would wait at place {position}, {}", minutes(*eta_ms))
             }
             Outcome::TimedOut { position, eta_ms, waited_ms, .. } => format!(
                 "no slot of pool {pool} within {} ms: still at place {position}, {} to go",
                 crate::json::number_text(*waited_ms),
-                about(*eta_ms)
+                minutes(*eta_ms)
             ),
             Outcome::EntryLost { .. } => {
                 format!("our place in the queue of pool {pool} was taken away; was this process suspended? run it again")

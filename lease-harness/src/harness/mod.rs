@@ -5,6 +5,7 @@ mod error;
 mod grants;
 mod request;
 mod slot;
+mod times;
 mod who;
 
 pub use child::{Child, Ended, LossWatch, exec, exit_like};
@@ -13,11 +14,6 @@ pub use request::{PoolInfo, SlotRequest, Waiting};
 pub use slot::Slot;
 
 pub(crate) use crate::sys::exit::{at_exit, exit_now};
+pub(crate) use times::minutes;
 
 pub use crate::pool::{CommandOverrides, Wait};
-
-/// About how many minutes, for people: `~3m`, at least one.
-#[must_use]
-pub fn minutes(eta_ms: f64) -> String {
-    format!("~{}m", crate::json::number_text((eta_ms / 60_000.0).round().max(1.0)))
-}
