@@ -29,8 +29,8 @@ fn a_full_pool_refuses_who_does_not_wait() {
 fn a_full_pool_refuses_who_waits_in_vain() {
     let lab = lab();
     let holder = fill_pool(&lab);
-    check_refused(&lab, &["--wait-ms", "50"], REFUSED, "50");
-    check_refused(&lab, &["--wait", "50ms"], REFUSED, "50");
+    check_refused(&lab, &["--wait-ms", "50"], REFUSED, "within 50ms");
+    check_refused(&lab, &["--wait", "50ms"], REFUSED, "within 50ms");
     give_back(&lab, holder);
 }
 

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use lease_harness::pool::{PoolStatus, QueuedStatus, SlotStatus};
 
 use super::table::table;
-use super::time::{about_minutes, ago, ahead, span};
+use super::time::{about_minutes, ago, ahead, lasting};
 
 /// The status for people.
 pub(crate) fn status_table(status: &PoolStatus, now: SystemTime) -> String {
@@ -19,7 +19,7 @@ pub(crate) fn status_table(status: &PoolStatus, now: SystemTime) -> String {
         let queue: Vec<_> = status.queue.iter().map(|entry| queue_row(entry, now)).collect();
         text.push('\n');
         text.push_str(&table(["PLACE", "OWNER", "SESSION", "MODE", "SINCE", "ETA"], &queue));
-        text.push_str(&format!("\na lease lasts {} on average\n", span(status.moving_avg_ms as i64)));
+        text.push_str(&format!("\na lease lasts {} on average\n", lasting(status.moving_avg_ms as i64)));
     }
     text
 }

@@ -26,8 +26,13 @@ pub(super) fn about_minutes(millis: f64) -> String {
     format!("~{}m", (millis / 60_000.0).round().max(1.0))
 }
 
+/// How long something lasts, which may be less than a second.
+pub(super) fn lasting(millis: i64) -> String {
+    if millis < 1000 { format!("{millis}ms") } else { span(millis) }
+}
+
 /// A span of time in one or two units, rounded down.
-pub(super) fn span(millis: i64) -> String {
+fn span(millis: i64) -> String {
     let secs = millis / 1000;
     match secs {
         ..60 => format!("{secs}s"),
@@ -62,6 +67,13 @@ mod tests {
 
     fn at(secs: u64) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(secs)
+    }
+
+    #[test]
+    fn what_is_short_lasts_milliseconds() {
+        for (millis, text) in [(0, "0ms"), (999, "999ms"), (1000, "1s"), (90_000, "1m"), (5_400_000, "1h 30m")] {
+            assert_eq!(lasting(millis), text);
+        }
     }
 
     #[test]

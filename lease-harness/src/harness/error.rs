@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::times::minutes;
+use super::times::{as_written, minutes};
 use crate::json::Json;
 use crate::pool::{Outcome, PoolError, PoolErrorKind};
 use crate::store::{StoreError, StoreErrorKind};
@@ -55,8 +55,8 @@ impl SlotError {
                 format!("pool {pool} is saturated: no slot is free, we would wait at place {position}, {}", minutes(*eta_ms))
             }
             Outcome::TimedOut { position, eta_ms, waited_ms, .. } => format!(
-                "no slot of pool {pool} within {} ms: still at place {position}, {} to go",
-                crate::json::number_text(*waited_ms),
+                "no slot of pool {pool} within {}: still at place {position}, {} to go",
+                as_written(*waited_ms),
                 minutes(*eta_ms)
             ),
             Outcome::EntryLost { .. } => {
