@@ -4,11 +4,13 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+use lease_harness::harness::session_text;
+
 use super::cargo::{cargo_program, checked, without_own_variables};
 use super::held::{StartedBy, acquire, run_in};
 use crate::cli::LeaseOptions;
 use crate::exit::Failure;
-use crate::resolve::{Manifests, Settings, Surroundings, find_pool_file, session_text};
+use crate::resolve::{Manifests, Settings, Surroundings, find_pool_file};
 
 /// Runs a command in a slot; returns only when that fails.
 pub(super) fn run(lease: &LeaseOptions, words: &[OsString], around: &Surroundings) -> Result<ExitCode, Failure> {
@@ -19,7 +21,7 @@ pub(super) fn run(lease: &LeaseOptions, words: &[OsString], around: &Surrounding
     checked(&settings, &pool_file)?;
     if settings.session.is_none() {
         let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
-        settings.session = Some(session_text(around, None, &name));
+        settings.session = Some(session_text(Some(&around.cwd), None, Some(&name)));
     }
     let slot = acquire(settings.request(&pool_file))?;
     let mut command = slot.command(program);

@@ -7,11 +7,13 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use lease_harness::harness::session_text;
+
 use super::cargo::become_command;
 use super::held::{StartedBy, acquire, run_in};
 use crate::cli::{LeaseOptions, Reader, RunnerArgs};
 use crate::exit::Failure;
-use crate::resolve::{Settings, Surroundings, Wrap, binary_ids, session_text};
+use crate::resolve::{Settings, Surroundings, Wrap, binary_ids};
 
 /// The name of every binary that rustdoc makes of documentation tests.
 const DOCTEST_BINARY: &str = "rust_out";
@@ -31,7 +33,7 @@ pub(super) fn run(lease: &LeaseOptions, args: &RunnerArgs, around: &Surroundings
     let pool_file = lease.pool.as_deref().ok_or_else(|| Failure::usage("the runner needs --pool"))?;
     let mut settings = Settings::read(lease, around)?;
     if settings.session.is_none() {
-        settings.session = Some(session_text(around, around.var("CARGO_PKG_NAME")?, &test_name(&name, around)?));
+        settings.session = Some(session_text(Some(&around.cwd), around.var("CARGO_PKG_NAME")?, Some(&test_name(&name, around)?)));
     }
     let slot = acquire(settings.request(pool_file))?;
     let command = command(args, |program| slot.command(program));

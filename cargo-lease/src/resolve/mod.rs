@@ -4,7 +4,6 @@ mod duration;
 mod pattern;
 mod pool_file;
 mod project;
-mod session;
 mod settings;
 mod wrap;
 
@@ -15,7 +14,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub(crate) use pool_file::{find_pool_file, passed_over};
-pub(crate) use session::session_text;
 pub(crate) use settings::{Settings, path_text};
 pub(crate) use wrap::{Wrap, binary_ids, find_wrap};
 

@@ -12,6 +12,7 @@ pub use child::{Child, Ended, LossWatch, exec, exit_like};
 pub use error::{SlotError, SlotErrorKind};
 pub use request::{PoolInfo, SlotRequest, Waiting};
 pub use slot::Slot;
+pub use who::session_text;
 
 pub(crate) use crate::sys::exit::{at_exit, exit_now};
 pub(crate) use times::minutes;

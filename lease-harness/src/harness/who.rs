@@ -16,10 +16,20 @@ fn user(env: &Env) -> String {
 
 /// What runs: worktree, package, test.
 pub(super) fn session(env: &Env) -> String {
-    let place = std::env::current_dir().ok().map(|cwd| folder_name(&worktree(&cwd)));
+    let dir = std::env::current_dir().ok();
     let what = env.get("NEXTEST_TEST_NAME").or_else(program);
-    let parts = [place, env.get("CARGO_PKG_NAME"), what];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    session_text(dir.as_deref(), env.get("CARGO_PKG_NAME").as_deref(), what.as_deref())
+}
+
+/// What people see as a session when nobody named it: worktree, package and what runs, as far as each is known.
+///
+/// The worktree is the nearest folder around `dir` that holds `.git`, a directory or a linked worktree's file; outside of
+/// repositories it is `dir` itself. For programs that start what works in the slot, and so know better than
+/// [`SlotRequest`](super::SlotRequest) what that is.
+#[must_use]
+pub fn session_text(dir: Option<&Path>, package: Option<&str>, what: Option<&str>) -> String {
+    let worktree = dir.map(|dir| folder_name(&worktree(dir)));
+    [worktree.as_deref(), package, what].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn worktree(cwd: &Path) -> PathBuf {
@@ -32,4 +42,21 @@ fn program() -> Option<String> {
 
 fn folder_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_names_worktree_package_and_what_runs() {
+        let dir = tempfile::tempdir().expect("temporary folder");
+        let tree = dir.path().join("feature-x");
+        let deep = tree.join("crates/api");
+        std::fs::create_dir_all(&deep).expect("folders");
+        std::fs::write(tree.join(".git"), "gitdir: elsewhere").expect("file");
+        assert_eq!(session_text(Some(&deep), Some("api"), Some("db::works")), "feature-x api db::works");
+        assert_eq!(session_text(Some(&deep), None, Some("psql")), "feature-x psql");
+        assert_eq!(session_text(None, Some("api"), None), "api");
+    }
 }
