@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 /// The hidden command that cargo and nextest start in front of each test binary.
@@ -311,7 +311,7 @@ fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::E
         // One place for all of them, so that a repeated or conflicting option is noticed wherever it stands.
         words[1..=at].rotate_right(1);
     }
-    let mut cli = Cli::try_parse_from(words)?;
+    let mut cli = Cli::try_parse_from(words).map_err(|error| if name == "run" { without_dashes(error) } else { error })?;
     match &mut cli.command {
         Command::Run(RunArgs { lease, .. })
         | Command::Status(StatusArgs { lease, .. })
@@ -319,6 +319,19 @@ fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::E
         Command::Test(_) | Command::Nextest(_) | Command::Bench(_) => {}
     }
     Ok(cli)
+}
+
+/// Says what is missing where a word stands that is no option: clap would only say that it did not expect it.
+fn without_dashes(error: clap::Error) -> clap::Error {
+    match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) if !word.starts_with('-') => {
+            let message = format!("put `--` before the command, as in `cargo lease run -- {word}`");
+            let mut cli = Cli::command();
+            let run = cli.find_subcommand_mut("run").expect("a command of ours");
+            run.error(ErrorKind::UnknownArgument, message)
+        }
+        _ => error,
+    }
 }
 
 /// The option of ours that a word is, such as `--wait` for `--wait=10s`.
@@ -461,7 +474,10 @@ mod tests {
         refused(&["--no-wait", "run", "--wait-ms", "6", "--", "x"], &["--wait-ms", "--no-wait"]);
         refused(&["--no-wait=1", "test"], &["--no-wait"]);
         refused(&["--wrap", "all", "status"], &["--wrap"]);
-        refused(&["run", "prog"], &["prog"]);
+        refused(&["run", "prog"], &["put `--` before the command", "run -- prog"]);
+        refused(&["--ttl", "5", "run", "--no-wait", "prog", "--x"], &["put `--` before the command", "run -- prog"]);
+        refused(&["run", "prog", "--", "x"], &["put `--` before the command", "run -- prog"]);
+        refused(&["run", "--flag", "prog"], &["--flag"]);
         refused(&["run"], &["COMMAND"]);
         refused(&["run", "--"], &["COMMAND"]);
         refused(&["--"], &[]);

@@ -27,7 +27,7 @@ fn mistakes_on_the_command_line() {
         (&["--wait", "10", "status"], &["--wait", "10", "10m"]),
         (&["--wait", "1m", "--no-wait", "status"], &["--wait", "--no-wait"]),
         (&["--owner", "a", "--owner", "b", "status"], &["--owner", "multiple times"]),
-        (&["run", "x"], &["x"]),
+        (&["run", "x"], &["put `--` before the command", "x"]),
     ];
     for (words, parts) in table {
         let (out, err) = expect_code(&mut lab.lease(words), 2);
