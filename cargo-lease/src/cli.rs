@@ -68,9 +68,14 @@ Exit codes:
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) lease: LeaseOptions,
-    /// Which test binaries run in a slot: all, annotated (those with a #[leased_slot] test), or
-    /// binary ids such as api::it,db::* [default: `wrap` in the manifest's metadata, else all]
-    #[arg(long, value_name = "WHAT", help_heading = "Lease options")]
+    /// Which test binaries run in a slot; the help text has brackets, which are links in a comment like this.
+    #[arg(
+        long,
+        value_name = "WHAT",
+        help_heading = "Lease options",
+        help = "Which test binaries run in a slot: all, annotated (those with a #[leased_slot] test), or \
+                binary ids such as api::it,db::* [default: `wrap` in the manifest's metadata, else all]"
+    )]
     pub(crate) wrap: Option<String>,
     #[command(subcommand)]
     pub(crate) command: Command,
