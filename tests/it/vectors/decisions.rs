@@ -11,6 +11,8 @@ pub(super) struct Decision {
     /// What we do.
     #[expect(dead_code, reason = "for the reader")]
     pub(super) what: &'static str,
+    /// What we say, where it is a sentence for the user: a part of it.
+    pub(super) said: Option<&'static str>,
     /// Why.
     #[expect(dead_code, reason = "for the reader")]
     pub(super) why: &'static str,
@@ -23,6 +25,7 @@ pub(super) const DECISIONS: &[Decision] = &[
         tag: "js",
         cases: &["ttl refused: wrong type text", "ttl refused: wrong type true"],
         what: "refused as a number that is none",
+        said: None,
         why: "a lifetime is a number by its type here; no caller can pass a text or a truth value",
     },
     Decision {
@@ -30,6 +33,7 @@ pub(super) const DECISIONS: &[Decision] = &[
         tag: "quirk",
         cases: &["release of a record without an owner"],
         what: "the holder is null",
+        said: None,
         why: "a key that is sometimes missing is harder to read than one that is null",
     },
     Decision {
@@ -41,6 +45,7 @@ pub(super) const DECISIONS: &[Decision] = &[
             "reconcile: a foreign record with key corrupt is reaped",
         ],
         what: "a key named corrupt is a key like any other",
+        said: None,
         why: "unknown keys are kept and ignored; a live lease must not be taken over because of one",
     },
     Decision {
@@ -59,6 +64,7 @@ pub(super) const DECISIONS: &[Decision] = &[
             "heartbeat date: small number as text",
         ],
         what: "only dates of ISO 8601 are dates",
+        said: None,
         why: "the format's dates are ISO 8601 with milliseconds and Z; what one engine guesses beyond it differs between engines",
     },
     Decision {
@@ -66,6 +72,7 @@ pub(super) const DECISIONS: &[Decision] = &[
         tag: "quirk",
         cases: &["heartbeat not text: number 2025", "heartbeat not text: number 0", "heartbeat not text: array with a date"],
         what: "a heartbeat that is no text is no date",
+        said: None,
         why: "JavaScript makes a text of it first; the format's dates are texts",
     },
     Decision {
@@ -73,6 +80,7 @@ pub(super) const DECISIONS: &[Decision] = &[
         tag: "quirk",
         cases: &["reconcile: owner missing, null, number, boolean, object"],
         what: "a record whose owner is no text is foreign, reported and not touched",
+        said: None,
         why: "who cannot be told to be inside the fence is outside",
     },
     Decision {
@@ -80,6 +88,7 @@ pub(super) const DECISIONS: &[Decision] = &[
         tag: "engine-version",
         cases: &["inline flag with colon is no syntax (node 20)"],
         what: "accepted",
+        said: None,
         why: "it is ECMAScript since 2025, and newer engines accept it too",
     },
     Decision {
@@ -87,6 +96,7 @@ pub(super) const DECISIONS: &[Decision] = &[
         tag: "utf16",
         cases: &["class with a character outside the basic plane, twice"],
         what: "a character outside the basic plane does not match as two halves",
+        said: None,
         why: "the engine's classes hold whole characters; the safe side of a fence is to let nobody in by half a character",
     },
     Decision {
@@ -94,6 +104,7 @@ pub(super) const DECISIONS: &[Decision] = &[
         tag: "quirk",
         cases: &["refused: id 1e400 is infinite"],
         what: "refused as an id that is no finite number",
+        said: Some("slots[0] has an \"id\" that is no finite number"),
         why: "the sentence names the field that is wrong, not the name that would be made of it",
     },
     Decision {
@@ -101,6 +112,7 @@ pub(super) const DECISIONS: &[Decision] = &[
         tag: "differs",
         cases: &["refused: cwd number is an internal error", "refused: cwd array is an internal error"],
         what: "a usage error that names the field",
+        said: Some("usage error: \"cwd\" must be a string"),
         why: "the contract says so",
     },
     Decision {
@@ -117,6 +129,7 @@ pub(super) const DECISIONS: &[Decision] = &[
             "inherited: deep",
         ],
         what: "refused as an unknown attribute",
+        said: Some("references unknown slot attribute"),
         why: "the contract says that a placeholder sees own attributes only",
     },
     Decision {
@@ -124,6 +137,7 @@ pub(super) const DECISIONS: &[Decision] = &[
         tag: "quirk",
         cases: &["the grant goes to whoever asks for the entry", "dequeue by another owner is accepted"],
         what: "only the owner of an entry is granted by it, and only the owner can remove it",
+        said: None,
         why: "the contract says that leaving the queue checks the owner; a grant belongs to who waited for it",
     },
     Decision {
@@ -131,6 +145,7 @@ pub(super) const DECISIONS: &[Decision] = &[
         tag: "quirk",
         cases: &["blocking: timeout tells the place of the beginning"],
         what: "the place at the end of the wait is told",
+        said: None,
         why: "it is the one that is true",
     },
     Decision {
@@ -138,6 +153,7 @@ pub(super) const DECISIONS: &[Decision] = &[
         tag: "quirk",
         cases: &["an entry with an unparsable heartbeat is not live but the sweep keeps it"],
         what: "the sweep drops it",
+        said: None,
         why: "it counts for nobody, and would lie in the queue for ever",
     },
     Decision {
@@ -152,6 +168,7 @@ pub(super) const DECISIONS: &[Decision] = &[
             "stats file is null: internal error",
         ],
         what: "what can be read of it counts, and the file is repaired at the next change",
+        said: None,
         why: "the contract says so; one bad file must not stop every run of a host",
     },
     Decision {
@@ -159,6 +176,7 @@ pub(super) const DECISIONS: &[Decision] = &[
         tag: "quirk",
         cases: &["a slot record without owner in the status"],
         what: "the holder is null",
+        said: None,
         why: "a key that is sometimes missing is harder to read than one that is null",
     },
     Decision {
@@ -166,6 +184,7 @@ pub(super) const DECISIONS: &[Decision] = &[
         tag: "differs",
         cases: &["a release of a record without acquiredAt does not sweep"],
         what: "every release that released something sweeps",
+        said: None,
         why: "the contract says so",
     },
     Decision {
@@ -178,6 +197,7 @@ pub(super) const DECISIONS: &[Decision] = &[
             "force with an owner outside the fence at the same ms: accepted",
         ],
         what: "refused before anything is deleted, whatever the clock says",
+        said: None,
         why: "the contract says that a forced release that will be refused deletes nothing",
     },
     Decision {
@@ -188,6 +208,7 @@ pub(super) const DECISIONS: &[Decision] = &[
             "commands: an empty reset in the file switches it off",
         ],
         what: "an empty command counts as not given",
+        said: None,
         why: "the contract says that empty values count as unset, wherever they stand",
     },
 ];

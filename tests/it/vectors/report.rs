@@ -9,12 +9,14 @@ use super::load::{Case, VectorFile};
 ///
 /// # Panics
 ///
-/// If a binding case differs, a case differs without a decision, a decision is not needed, or the counts are off.
+/// If a binding case differs, a case differs without a decision or in another way than decided, a decision is not needed,
+/// or the counts are off.
 pub(super) fn check(file: &VectorFile, n_cases: usize, n_binding: usize, replay: impl Fn(&Case) -> Result<(), String>) {
     let (mut faults, mut decided) = (Vec::new(), BTreeSet::new());
     for case in &file.cases {
         let outcome = replay(case);
-        let has_decision = decision(file, case);
+        let decision = decision(file, case);
+        let has_decision = decision.is_some();
         match outcome {
             Err(difference) if case.binds() || (file.is_ours && !has_decision) => {
                 faults.push(format!("{} {:?}: {difference}", case.name, case.tags));
@@ -22,6 +24,9 @@ pub(super) fn check(file: &VectorFile, n_cases: usize, n_binding: usize, replay:
             Err(difference) if !file.is_ours => eprintln!("not binding, differs: {}: {difference}", case.name),
             Ok(()) if has_decision && file.is_ours => {
                 faults.push(format!("{}: agrees, so its decision is not needed", case.name));
+            }
+            Err(difference) if !decision.and_then(|decision| decision.said).is_none_or(|said| difference.contains(said)) => {
+                faults.push(format!("{}: its decision says something else: {difference}", case.name));
             }
             _ => {}
         }
@@ -36,10 +41,10 @@ pub(super) fn check(file: &VectorFile, n_cases: usize, n_binding: usize, replay:
     assert!(faults.is_empty(), "{}: {n_faults} of {} cases:\n{}", file.name, file.cases.len(), faults.join("\n"));
 }
 
-/// Whether the table has a decision for a case that leaves one.
-fn decision(file: &VectorFile, case: &Case) -> bool {
-    let names_it = |decision: &Decision| decision.file == file.name && decision.cases.contains(&case.name.as_str());
-    !case.binds() && DECISIONS.iter().any(names_it)
+/// What the table decides for a case that leaves a choice.
+fn decision(file: &VectorFile, case: &Case) -> Option<&'static Decision> {
+    let names_it = |decision: &&Decision| decision.file == file.name && decision.cases.contains(&case.name.as_str());
+    DECISIONS.iter().find(names_it).filter(|_| !case.binds())
 }
 
 fn count(file: &VectorFile, n_cases: usize, n_binding: usize, decided: &BTreeSet<&str>, faults: &mut Vec<String>) {

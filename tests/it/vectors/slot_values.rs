@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lease_harness::json::{Json, object};
-use lease_harness::pool::PoolFile;
+use lease_harness::pool::{PoolFile, PoolFileError};
 
 use super::failure::{Failure, compare_error};
 use super::load::{Case, load, text};
@@ -26,27 +26,33 @@ fn templates_agree() {
 
 fn replay_template(case: &Case) -> Result<(), String> {
     let (slot, template) = (text(&case.body, "slot"), text(&case.body, "template"));
-    let is_text = template.starts_with('"');
-    // An environment takes templates that are text; any value can be a grant field.
-    let env = if is_text { format!(",\"grantEnv\":{{\"V\":{template}}}") } else { String::new() };
-    let parsed = parse(&format!("{{\"slots\":[{slot}],\"grantFields\":{{\"f\":{template}}}}}"));
-    let file = match (parsed, case.body.get("error")) {
-        (Ok(file), None) => file,
-        (Err(error), Some(recorded)) => return compare_error(recorded, &Failure::usage(error), &mut Symbols::default()),
-        (Err(error), None) => return Err(format!("refused: {error}")),
-        (Ok(_), Some(recorded)) => return Err(format!("recorded {}, but is accepted", recorded.to_text())),
-    };
-    let value = file.slots()[0].grant_fields().get("f").expect("the field that the file names");
-    let recorded = case.body.get("value").and_then(Json::as_str).ok_or("recorded a function of JavaScript, but is a value")?;
-    same(recorded, &value.to_text())?;
-    if env.is_empty() {
-        return Ok(());
+    match (fill(slot, template), case.body.get("error")) {
+        (Err(error), Some(recorded)) => compare_error(recorded, &Failure::usage(error), &mut Symbols::default()),
+        (Err(error), None) => Err(format!("refused: {error}")),
+        (Ok(_), Some(recorded)) => Err(format!("recorded {}, but is accepted", recorded.to_text())),
+        (Ok((field, variable)), None) => {
+            let value = case.body.get("value").and_then(Json::as_str);
+            same(value.ok_or("recorded a function of JavaScript, but is a value")?, &field)?;
+            same(text(&case.body, "as_env"), &variable)
+        }
     }
-    let file = parse(&format!("{{\"slots\":[{slot}]{env}}}")).map_err(|error| error.to_string())?;
-    same(text(&case.body, "as_env"), &file.slots()[0].grant_env()[0].1)
 }
 
-fn parse(text: &str) -> Result<PoolFile, lease_harness::pool::PoolFileError> {
+/// What a template gives as a grant's field and as a grant's variable. Any value can be a field's template, but a
+/// variable's must be text; so the text of one that is not is seen through an attribute.
+fn fill(slot: &str, template: &str) -> Result<(String, String), PoolFileError> {
+    let attributes = slot.strip_suffix('}').expect("a slot is an object");
+    let as_text = if template.starts_with('"') { template } else { "\"{through}\"" };
+    let file = format!(
+        "{{\"slots\":[{attributes},\"through\":{template}}}],\"grantFields\":{{\"f\":{template}}},\"grantEnv\":{{\"V\":{as_text}}}}}"
+    );
+    let file = parse(&file)?;
+    let slot = &file.slots()[0];
+    let field = slot.grant_fields().get("f").expect("the field that the file names");
+    Ok((field.to_text(), slot.grant_env()[0].1.clone()))
+}
+
+fn parse(text: &str) -> Result<PoolFile, PoolFileError> {
     PoolFile::parse(text, Path::new("pool.json"))
 }
 
