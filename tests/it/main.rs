@@ -12,6 +12,7 @@ mod pool_rules;
 mod refusals;
 mod runners;
 mod signals;
+mod storm;
 mod support;
 mod two_worktrees;
 mod vectors;

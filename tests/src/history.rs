@@ -5,7 +5,7 @@
 //! `start` line is written after a slot was granted and an `end` line before it is given back, and two holders of
 //! one slot at the same time are two `start` lines without an `end` between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -95,6 +95,19 @@ impl History {
         uses
     }
 
+    /// Checks, for runs that were told apart by their field `run` and each used one slot at most, that every slot had one
+    /// user at a time: nobody began to use (or to provision) a slot before its user had ended or was `killed`, and whoever
+    /// was killed did nothing more once another had begun.
+    ///
+    /// # Panics
+    ///
+    /// If a slot had two users at once, or a use of one who was not killed has no end.
+    #[track_caller]
+    pub fn check_one_living_user_a_slot(&self, killed: &BTreeSet<String>) {
+        let faults = overlaps_of_living(&self.events(), killed);
+        assert!(faults.is_empty(), "slots with two users at once: {faults:#?}");
+    }
+
     /// Checks that two groups of uses, told apart by a field, were at work at the same time: each began before the
     /// other had ended.
     ///
@@ -128,6 +141,34 @@ fn count_uses(events: &[Event]) -> (usize, Vec<String>, BTreeMap<String, Event>)
     (uses, overlaps, users)
 }
 
+/// A slot's users in the order in which they began.
+#[derive(Default)]
+struct Users {
+    past: BTreeSet<String>,
+    /// The last one, and whether it has ended.
+    last: Option<(String, bool)>,
+}
+
+fn overlaps_of_living(events: &[Event], killed: &BTreeSet<String>) -> Vec<String> {
+    let (mut faults, mut slots) = (Vec::new(), BTreeMap::<String, Users>::new());
+    for event in events {
+        let (run, users) = (event.get("run"), slots.entry(event.get("slot").to_owned()).or_default());
+        if users.past.contains(run) {
+            faults.push(format!("{run} goes on after another has begun: {event:?}"));
+        } else if let Some((_, has_ended)) = users.last.as_mut().filter(|(last, _)| last == run) {
+            *has_ended = event.word == "end";
+        } else if let Some((last, has_ended)) = users.last.replace((run.to_owned(), event.word == "end")) {
+            if !has_ended && !killed.contains(&last) {
+                faults.push(format!("{last} was at work when another began: {event:?}"));
+            }
+            users.past.insert(last);
+        }
+    }
+    let open = slots.into_values().filter_map(|users| users.last).filter(|(run, has_ended)| !has_ended && !killed.contains(run));
+    faults.extend(open.map(|(run, _)| format!("the use of {run} has no end")));
+    faults
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,5 +195,21 @@ mod tests {
     fn a_use_without_an_end_is_found() {
         let (_, _, open) = count_uses(&events("start slot=a pid=1\nend slot=a pid=2"));
         assert_eq!(open.len(), 1);
+    }
+
+    #[track_caller]
+    fn check_living(text: &str, killed: &[&str], n_faults: usize) {
+        let killed = killed.iter().map(|run| (*run).to_owned()).collect();
+        assert_eq!(overlaps_of_living(&events(text), &killed).len(), n_faults, "{text}");
+    }
+
+    #[test]
+    fn a_killed_user_may_leave_its_use_open_but_does_nothing_more() {
+        let change = "start slot=a run=1\nprovision slot=a run=2\nstart slot=a run=2\n";
+        check_living(&format!("{change}end slot=a run=2"), &["1"], 0);
+        check_living(&format!("{change}end slot=a run=2"), &[], 1);
+        check_living(&format!("{change}tick slot=a run=1\nend slot=a run=2"), &["1"], 1);
+        check_living(change, &["1"], 1);
+        check_living("start slot=a run=1\nstart slot=b run=2\nend slot=a run=1\nend slot=b run=2", &[], 0);
     }
 }

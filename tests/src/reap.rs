@@ -23,6 +23,15 @@ pub(crate) fn kill_marked(lab_id: &str) {
     }
 }
 
+/// Kills one process, if it still is the one whose environment carries both the mark `lab_id` and `LAB_RUN=run`; says
+/// whether it was.
+pub fn kill_of_run(lab_id: &str, run: &str, pid: u32) -> bool {
+    let Ok(pid) = i32::try_from(pid) else { return false };
+    let Some(process) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else { return false };
+    let is_it = carries(pid, &format!("{LAB_MARK}={lab_id}")) && carries(pid, &format!("LAB_RUN={run}"));
+    is_it && pidfd_send_signal(&process, Signal::KILL).is_ok()
+}
+
 /// The processes that carry the mark `lab_id`.
 pub fn marked(lab_id: &str) -> Vec<u32> {
     let mark = format!("{LAB_MARK}={lab_id}");

@@ -1,7 +1,7 @@
 //! The people of the tests: a program that writes into the history, holds on, or works on and on.
 //!
 //! `note WORD [SLOT]` writes one line; `hold GATE` writes `start` and `end` around a wait for the file GATE;
-//! `tick WHO` writes lines until it is killed; `daemon WHO` leaves a `tick WHO` behind in a session of its own;
+//! `work N` writes `start` and `end` around N lines; `tick WHO` writes lines until it is killed; `daemon WHO` leaves a `tick WHO` behind in a session of its own;
 //! `fail CODE` ends with that exit code; `env NAME…` prints variables.
 
 use std::fs::OpenOptions;
@@ -17,6 +17,7 @@ fn main() -> ExitCode {
     match args[..] {
         ["note", word, ref rest @ ..] => note(word, rest.last().copied()),
         ["hold", gate] => hold(Path::new(gate)),
+        ["work", n_lines] => work(n_lines.parse().expect("an amount of work is a number")),
         ["tick", who] => tick(who),
         ["tick-in-own-session", who] => {
             rustix::process::setsid().expect("a fresh process can begin a session");
@@ -57,6 +58,15 @@ fn hold(gate: &Path) {
         thread::sleep(Duration::from_millis(2));
     }
     line("end", None, "holder");
+}
+
+fn work(n_lines: u32) {
+    line("start", None, "worker");
+    for _ in 0..n_lines {
+        line("tick", None, "worker");
+        thread::sleep(Duration::from_millis(2));
+    }
+    line("end", None, "worker");
 }
 
 fn tick(who: &str) {
