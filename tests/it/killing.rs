@@ -60,7 +60,7 @@ fn a_killed_run_frees_its_slot() {
 fn a_suspended_run_loses_its_slot_and_works_on_it_no_more() {
     let lab = lab();
     lab.write_slots(&["a"]);
-    let run = lab.start(lab.lease_actor(&["--ttl", "0.01"], &["tick", "child"]));
+    let run = lab.start(lab.lease_actor(&["--ttl", "0.05"], &["tick", "child"]));
     let history = lab.history();
     history.wait_for("tick", |event| event.get("who") == "child");
     let before = history.all("provision");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// How long a test waits before it gives up. It decides nothing but when a broken program is called broken: no test
 /// passes or fails by how long something took on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(240);
 
 /// The pause between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(4);

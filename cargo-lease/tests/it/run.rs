@@ -105,7 +105,11 @@ fn a_nested_use_joins_the_outer_slot() {
 fn a_lease_that_is_lost_ends_the_command_with_75() {
     let lab = Lab::new(1);
     let mut holder = lab.holder(&["--heartbeat-secs", "0.05"]);
-    std::fs::remove_file(lab.path("store/slot-1.json")).expect("the lease's record");
+    // Again and again, because a heartbeat that had just read the record writes it back.
+    while holder.child.0.try_wait().expect("awaited").is_none() {
+        let _ = std::fs::remove_file(lab.path("store/slot-1.json"));
+        std::thread::yield_now();
+    }
     assert_eq!(holder.child.0.wait().expect("ended").code(), Some(75));
     let mut err = String::new();
     holder.child.0.stderr.take().expect("piped").read_to_string(&mut err).expect("text");

@@ -95,10 +95,14 @@ fn a_watch_prints_again_when_something_changed() {
     let mut watch = lab.lease(&["status", "--watch", "--json"]);
     let mut watch = Started(watch.stdout(Stdio::piped()).spawn().expect("cargo-lease starts"));
     let mut out = BufReader::new(watch.0.stdout.take().expect("piped")).lines();
-    let mut next = || out.next().expect("a line").expect("text");
-    has(&next(), &[r#""state":"free""#]);
+    // There may be lines between that show a waiter in the queue.
+    let mut wait_for = |state: &str| {
+        let shown = format!(r#""state":"{state}""#);
+        out.by_ref().map(|line| line.expect("text")).find(|line| line.contains(&shown)).expect("a line with the state");
+    };
+    wait_for("free");
     let holder = lab.holder(&[]);
-    has(&next(), &[r#""state":"held""#]);
+    wait_for("held");
     assert_eq!(holder.end().code(), Some(0));
-    has(&next(), &[r#""state":"free""#]);
+    wait_for("free");
 }

@@ -17,8 +17,8 @@ pub(crate) const STAYS_UNTIL: &str = "SCENARIO_STAYS_UNTIL";
 pub(crate) const FAILS: &str = "SCENARIO_FAILS";
 pub(crate) const EXITS: &str = "SCENARIO_EXITS";
 
-/// Longer than any test here takes.
-const LONG: Duration = Duration::from_secs(60);
+/// Longer than any test here takes; then a process whose test failed is not left behind for ever.
+const LONG: Duration = Duration::from_secs(300);
 
 fn inside(name: &str, slot: &str) {
     if let Some(log) = std::env::var_os(LOG) {

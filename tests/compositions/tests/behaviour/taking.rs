@@ -5,9 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
-use crate::program::{NONE, Package, code, said, verdicts};
+use crate::program::{NONE, PATIENCE, Package, code, said, verdicts};
 use crate::scenario;
 
 const ONE_SLOT: &str = r#"{"name": "behaviour", "slots": [{"id": "only"}]}"#;
@@ -57,7 +56,7 @@ fn a_test_that_waits_says_so_although_its_output_is_captured() {
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (sender, receiver) = mpsc::channel();
         let reader = thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
-        let line = receiver.recv_timeout(Duration::from_secs(30));
+        let line = receiver.recv_timeout(PATIENCE);
         held.release().unwrap();
         assert!(child.wait().unwrap().success(), "{scenario}");
         drop(receiver);
