@@ -4,8 +4,10 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Once};
 
 use rustix::process::{Pid, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::wait;
 
@@ -33,6 +35,7 @@ pub struct Finished {
 impl Running {
     /// Starts `command` as the leader of a process group of its own; its output goes to `<log>.out` and `<log>.err`.
     pub(crate) fn start(mut command: Command, log: &std::path::Path) -> Self {
+        hand_on_no_ignored_signals();
         let (stdout, stderr) = (log.with_extension("out"), log.with_extension("err"));
         let name = shown(&command);
         let child = command
@@ -138,6 +141,20 @@ impl Finished {
 /// Gives a command an empty standard input.
 pub fn no_stdin(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null())
+}
+
+/// Who starts the tests in the background of a script, or with `nohup`, lets them inherit ignored signals, and so would
+/// what they start. A signal that is caught is not ignored in a new program, and to us it means as little as before.
+fn hand_on_no_ignored_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or_default();
+        let ignored = u64::from_str_radix(mask.trim(), 16).unwrap_or_default();
+        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM].into_iter().filter(|signal| ignored & (1 << (signal - 1)) != 0) {
+            signal_hook::flag::register(signal, Arc::default()).expect("this signal can be caught");
+        }
+    });
 }
 
 /// Program and arguments; the environment is too long to be read.

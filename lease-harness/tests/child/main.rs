@@ -24,6 +24,7 @@ fn main() -> std::process::ExitCode {
         return role(arguments.collect());
     }
     roles::leave_no_core();
+    roles::ignore_nothing();
     let tests = [ends::tests(), inherits::tests(), races::tests(), signals::tests()].into_iter().flatten().collect();
     libtest_mimic::run(&libtest_mimic::Arguments::from_args(), tests).exit_code()
 }

@@ -155,6 +155,12 @@ fn succeed_on(signal: i32) {
     unsafe { low_level::register(signal, || low_level::exit(0)) }.unwrap();
 }
 
+/// Who starts us in the background of a script, or with `nohup`, lets us inherit ignored signals, and so would the commands.
+pub(crate) fn ignore_nothing() {
+    let signals = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2, libc::SIGALRM];
+    signals.into_iter().chain([libc::SIGCHLD, libc::SIGTSTP, libc::SIGCONT]).for_each(|signal| dispose(signal, libc::SIG_DFL));
+}
+
 fn dispose(signal: i32, action: libc::sighandler_t) {
     // SAFETY: neither of the two actions is a function.
     unsafe { libc::signal(signal, action) };
