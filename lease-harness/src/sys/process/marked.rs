@@ -12,7 +12,7 @@ mod imp {
     use rustix::io::Errno;
     use rustix::process::{Pid, Signal, geteuid};
 
-    use super::super::{Process, pid, sleep_until_readable, stat_field};
+    use super::super::{Process, sleep_until_readable, stat_field};
 
     /// A process that is found may be about to fork; who looks so often finds the last of a line that does so.
     const MAX_ROUNDS: usize = 5;
@@ -108,7 +108,7 @@ mod imp {
     }
 
     fn self_and_ancestors() -> HashSet<i32> {
-        let mut next = i32::try_from(pid()).ok();
+        let mut next = i32::try_from(std::process::id()).ok();
         let mut line = HashSet::new();
         while let Some(number) = next.filter(|number| *number != 0) {
             line.insert(number);
@@ -132,7 +132,7 @@ mod imp {
 
         /// A value of a test's own, so that tests do not end each other's processes.
         fn mark_of(test: &str) -> String {
-            format!("{test}-{}", pid())
+            format!("{test}-{}", std::process::id())
         }
 
         /// Starts a shell that carries the mark, and waits until it says that all is started.

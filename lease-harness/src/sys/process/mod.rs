@@ -23,11 +23,6 @@ pub(crate) use witness::Witness;
 /// How often the state of a process is looked at where the system cannot tell when it ends.
 const FALLBACK_LOOK: Duration = Duration::from_millis(50);
 
-/// This process's id.
-pub(crate) fn pid() -> u32 {
-    std::process::id()
-}
-
 /// Another process, and no later one that got its number.
 #[derive(Debug)]
 pub(crate) struct Process {
