@@ -125,6 +125,24 @@ fn a_guard_whose_holder_lives_is_never_taken_however_old() {
     assert!(place.join("holder.json").exists());
 }
 
+/// The store's clock is read inside the critical section, so that a clock can play who goes in while we are suspended.
+#[test]
+fn who_was_suspended_in_a_critical_section_changes_nothing_of_his_successor() {
+    let temp = tempfile::tempdir().unwrap();
+    let holder = temp.path().join(".guard-k/holder.json");
+    let successor = move || {
+        fs::write(&holder, r#"{"id":"somebody-else","pid":1}"#).unwrap();
+        NOW_MS
+    };
+    let stale_at_once =
+        StoreOptions { clock: Clock::from_fn(successor), guard_stale: Duration::ZERO, ..options(temp.path(), NOW_MS) };
+    let request = AcquireRequest { kind: "k", owner: "acme", ttl_minutes: 30.0, payload: Json::Null };
+    let error = LeaseStore::open(&stale_at_once).unwrap().acquire(&request).unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Busy, "{error}");
+    let names = fs::read_dir(temp.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(names.into_iter().all(|name| name != "k.json" && !name.starts_with(".tmp-")));
+}
+
 fn guard(dir: &Path, alive: &str) -> std::path::PathBuf {
     let place = dir.join(".guard-k");
     fs::create_dir_all(&place).unwrap();

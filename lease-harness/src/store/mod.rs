@@ -196,7 +196,7 @@ impl LeaseStore {
         self.fence().check(request.owner)?;
         check_ttl(request.ttl_minutes)?;
         self.create()?;
-        let _guard = Guard::enter(self, request.kind)?;
+        let guard = Guard::enter(self, request.kind)?;
         let now = self.now_ms();
         let kind = request.kind.to_owned();
         let found = self.found(request.kind)?;
@@ -213,6 +213,7 @@ impl LeaseStore {
         let record = Record::new(request.kind, request.owner, &token, request.ttl_minutes, payload, &at);
         // Written before the number counts, so that a full disk changes nothing.
         let written = self.write(request.kind, &record)?;
+        guard.check()?;
         drawn.map_or(Ok(()), |drawn| drawn.keep(self.dir()))?;
         written.place(&self.path(request.kind))?;
         let previous = (found != Found::Free).then_some(found);
@@ -234,7 +235,7 @@ impl LeaseStore {
         if !self.dir().is_dir() {
             return Ok(Refreshed::NotHeld { kind: kind.to_owned() });
         }
-        let _guard = Guard::enter(self, kind)?;
+        let guard = Guard::enter(self, kind)?;
         let now = self.now_ms();
         let kind_text = kind.to_owned();
         let mut record = match self.found(kind)? {
@@ -249,7 +250,9 @@ impl LeaseStore {
             return Ok(Refreshed::Expired { kind: kind_text, found: Found::Lease(record) });
         }
         record.refresh(&iso(now).unwrap_or_default());
-        self.write(kind, &record)?.place(&self.path(kind))?;
+        let written = self.write(kind, &record)?;
+        guard.check()?;
+        written.place(&self.path(kind))?;
         Ok(Refreshed::Refreshed { kind: kind_text, expiry: record.expiry(now), record })
     }
 
@@ -289,7 +292,7 @@ impl LeaseStore {
         if !self.dir().is_dir() {
             return Ok(Released::NotHeld { kind: kind.to_owned() });
         }
-        let _guard = Guard::enter(self, kind)?;
+        let guard = Guard::enter(self, kind)?;
         let now = self.now_ms();
         let found = self.found(kind)?;
         let (refusal, was_expired) = match &found {
@@ -300,6 +303,7 @@ impl LeaseStore {
         if let Some(refusal) = refusal {
             return Ok(refusal);
         }
+        guard.check()?;
         disk::remove_file(&self.path(kind))?;
         Ok(Released::Released { kind: kind.to_owned(), was_expired, previous: found })
     }
@@ -313,7 +317,7 @@ impl LeaseStore {
         if !self.dir().is_dir() {
             return Ok(Reaped::NotHeld { kind: kind.to_owned() });
         }
-        let _guard = Guard::enter(self, kind)?;
+        let guard = Guard::enter(self, kind)?;
         let now = self.now_ms();
         let found = self.found(kind)?;
         let kind_text = kind.to_owned();
@@ -328,6 +332,7 @@ impl LeaseStore {
             }
             Found::Lease(_) | Found::Corrupt(_) => {}
         }
+        guard.check()?;
         disk::remove_file(&self.path(kind))?;
         self.journal(now, "reap", story.0);
         Ok(Reaped::Reaped { kind: kind_text, previous: found })
