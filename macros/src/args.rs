@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use proc_macro2::Span;
+use strsim::levenshtein;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
@@ -235,23 +236,7 @@ fn near_key(word: &str) -> Option<&'static str> {
     if let Some((_, key)) = SYNONYMS.iter().find(|(synonym, _)| *synonym == word) {
         return Some(key);
     }
-    KEYS.into_iter().map(|key| (edits(word, key), key)).filter(|(edits, _)| *edits <= 2).min().map(|(_, key)| key)
-}
-
-/// How many letters must be added, removed or replaced to make `from` into `to`.
-fn edits(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (from_idx, from_letter) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = from_idx + 1;
-        for (to_idx, to_letter) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(from_letter != *to_letter);
-            diagonal = row[to_idx + 1];
-            row[to_idx + 1] = replaced.min(diagonal + 1).min(row[to_idx] + 1);
-        }
-    }
-    row[to.len()]
+    KEYS.into_iter().map(|key| (levenshtein(word, key), key)).filter(|(edits, _)| *edits <= 2).min().map(|(_, key)| key)
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use strsim::levenshtein;
+
 use super::{Numbers, PoolFile, PoolFileError, Texts};
 use crate::json::{Json, Object, plain_text};
 use crate::pool::slot::SlotDef;
@@ -278,25 +280,9 @@ fn near_key(word: &str) -> Option<&'static str> {
     let letters = |text: &str| text.replace(['-', '_'], "").to_lowercase();
     let is_near = |key: &&str| {
         let most = if key.len() < 6 { 1 } else { 2 };
-        word.len().abs_diff(key.len()) <= most && edits(&letters(word), &letters(key)) <= most
+        word.len().abs_diff(key.len()) <= most && levenshtein(&letters(word), &letters(key)) <= most
     };
     KEYS.into_iter().find(|key| is_near(key))
-}
-
-/// How many letters must be added, removed or replaced to make `from` into `to`.
-fn edits(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (from_idx, from_letter) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = from_idx + 1;
-        for (to_idx, to_letter) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(from_letter != *to_letter);
-            diagonal = row[to_idx + 1];
-            row[to_idx + 1] = replaced.min(diagonal + 1).min(row[to_idx] + 1);
-        }
-    }
-    row[to.len()]
 }
 
 /// What works but is doubtful. What several slots share is said of the first.
