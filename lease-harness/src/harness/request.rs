@@ -168,7 +168,9 @@ impl SlotRequest {
     }
 
     /// For programs that only wait and then run something: SIGINT, SIGTERM, SIGHUP and SIGQUIT end the wait, leave the
-    /// queue, and are told as [`SlotErrorKind::Interrupted`]. A library's user keeps its signals.
+    /// queue, and are told as [`SlotErrorKind::Interrupted`]. As long as the slot is held they do not end the process either,
+    /// so that it is given back undisturbed; [`Child`](super::Child) has them then. Without this a library's user keeps its
+    /// signals.
     #[must_use]
     pub fn leave_on_signals(mut self) -> Self {
         self.leave_on_signals = true;

@@ -16,14 +16,14 @@ impl Pool {
         if !self.store.has_additions() {
             return Ok(());
         }
-        let ours = self.file.describe();
-        if self.agreed()?.as_ref() == Some(&ours) {
+        let ours = self.description();
+        if self.agreed()?.as_ref() == Some(ours) {
             return Ok(());
         }
         self.sweep(owner)?;
         let _locked = LockedQueue::lock(self, owner)?;
         let Some(theirs) = self.agreed()? else { return self.write_file(AGREED, &ours.to_text()) };
-        if theirs == ours {
+        if theirs == *ours {
             return Ok(());
         }
         if !self.is_in_use(&theirs)? {
@@ -35,22 +35,26 @@ impl Pool {
             }
             self.write_file(AGREED, &theirs.to_text())?;
         }
-        Err(self.disagreement(&theirs, &ours))
+        Err(self.disagreement(&theirs, ours))
     }
 
     /// Checks, once a slot is ours, that nobody has come with another description between the first check and the taking.
     pub(super) fn agree_still(&self, owner: &str) -> PoolResult<()> {
-        let ours = self.file.describe();
-        let differs = |agreed: &Json| *agreed != ours;
+        let ours = self.description();
+        let differs = |agreed: &Json| agreed != ours;
         if !self.store.has_additions() || !self.agreed()?.is_some_and(|agreed| differs(&agreed)) {
             return Ok(());
         }
         // Whoever is about to change it takes that back when it sees our slot.
         let _locked = LockedQueue::lock(self, owner)?;
         match self.agreed()?.filter(differs) {
-            Some(theirs) => Err(self.disagreement(&theirs, &ours)),
+            Some(theirs) => Err(self.disagreement(&theirs, ours)),
             None => Ok(()),
         }
+    }
+
+    fn description(&self) -> &Json {
+        self.description.get_or_init(|| self.file.describe())
     }
 
     fn agreed(&self) -> PoolResult<Option<Json>> {

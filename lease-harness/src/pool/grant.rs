@@ -32,13 +32,13 @@ pub(super) struct Granted<'a> {
     pub(super) mode: Mode,
     pub(super) slot: &'a SlotDef,
     pub(super) record: &'a Record,
-    pub(super) ttl_minutes: f64,
 }
 
 impl Grant {
     pub(super) fn new(granted: &Granted<'_>, at_ms: i64) -> Self {
         let (slot, record) = (granted.slot, granted.record);
         let (owner, token) = (record.owner().unwrap_or_default(), record.token().unwrap_or_default());
+        let ttl_minutes = record.ttl_minutes().unwrap_or_default();
         let mut document = Object::new();
         document.insert("ok", true);
         document.insert("state", "ready");
@@ -48,7 +48,7 @@ impl Grant {
         document.insert("kind", slot.kind());
         document.insert("owner", owner);
         document.insert("token", token);
-        document.insert("ttlMinutes", granted.ttl_minutes);
+        document.insert("ttlMinutes", ttl_minutes);
         document.insert("attrs", slot.attrs().clone());
         for (key, value) in slot.grant_fields().iter() {
             document.insert(key, value.clone());
@@ -62,7 +62,7 @@ impl Grant {
             request_id: granted.request_id.to_owned(),
             owner: owner.to_owned(),
             token: token.to_owned(),
-            ttl_minutes: granted.ttl_minutes,
+            ttl_minutes,
             fence: record.fence(),
         }
     }

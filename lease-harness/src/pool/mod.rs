@@ -22,7 +22,7 @@ mod view;
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use acquire::{OnLook, Outcome, SlotWanted, Standing, Wait};
@@ -69,6 +69,8 @@ pub struct PoolOptions {
 #[derive(Clone)]
 pub struct Pool {
     file: Arc<PoolFile>,
+    /// What the file says to others who use the pool, worked out at the first grant.
+    description: Arc<OnceLock<Json>>,
     store: LeaseStore,
     env: Env,
     ttl_minutes: Option<f64>,
@@ -94,6 +96,7 @@ impl Pool {
         let ttl_minutes = options.ttl_minutes.map_or_else(|| ttl_from_env(&options.env), |minutes| Ok(Some(minutes)))?;
         Ok(Self {
             file: Arc::new(file),
+            description: Arc::default(),
             store,
             env: options.env,
             ttl_minutes,

@@ -59,7 +59,7 @@ impl Preparing<'_> {
     }
 
     fn ttl_minutes(&self) -> f64 {
-        self.request.wanted.ttl_minutes.unwrap_or_else(|| self.pool.ttl_minutes())
+        self.record.ttl_minutes().unwrap_or_default()
     }
 
     /// Leaves the queue, makes the slot clean, checks that the lease is still ours, and tells.
@@ -100,8 +100,7 @@ impl Preparing<'_> {
 
     fn tell(&self) -> PoolResult<Grant> {
         let (request, slot) = (self.request, self.slot);
-        let ttl_minutes = self.ttl_minutes();
-        let granted = Granted { request_id: &request.id, mode: request.mode, slot, record: self.record, ttl_minutes };
+        let granted = Granted { request_id: &request.id, mode: request.mode, slot, record: self.record };
         let grant = Grant::new(&granted, self.pool.store.now_ms());
         self.pool.write_grant(&request.id, &grant.to_json())?;
         let story = [

@@ -42,6 +42,15 @@ impl Pool {
     /// # Errors
     /// When the store cannot be used; what was cleared before stays cleared.
     pub fn sweep(&self, owner: &str) -> PoolResult<Swept> {
+        let swept = self.drop_dead(owner)?;
+        if !swept.reaped.is_empty() || !swept.dropped.is_empty() {
+            self.tidy();
+        }
+        Ok(swept)
+    }
+
+    /// A sweep that leaves the files of the dead, for who tidies up anyway.
+    pub(super) fn drop_dead(&self, owner: &str) -> PoolResult<Swept> {
         let mut swept = Swept::default();
         for slot in self.file.slots() {
             if let Some(previous) = self.reap_if_dead(slot)? {
@@ -54,9 +63,6 @@ impl Pool {
             swept.dropped = self.drop_stale_entries(owner)?;
         }
         self.drop_old_grants();
-        if !swept.reaped.is_empty() || !swept.dropped.is_empty() {
-            self.tidy();
-        }
         Ok(swept)
     }
 

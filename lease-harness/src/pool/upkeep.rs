@@ -138,7 +138,7 @@ impl Pool {
                 let _ = self.remember_duration(owner, held_ms);
             }
         }
-        let _ = self.sweep(owner);
+        let _ = self.drop_dead(owner);
         self.tidy();
     }
 

@@ -16,7 +16,6 @@ use super::journal;
 use super::{JOURNAL, LeaseStore};
 use crate::json::{Json, Object};
 use crate::sys::clock;
-use crate::sys::clock::since_boot;
 use crate::sys::disk::{self, At, Placed};
 
 const HOLDER: &str = "holder.json";
@@ -94,15 +93,13 @@ impl Guard<'_> {
             let _ = disk::remove_tree(&room.path);
             return Err(error);
         }
-        Ok(Guard { store, entered: since_boot(), place, room: Some(room) })
+        Ok(Guard { store, entered: clock::since_boot(), place, room: Some(room) })
     }
-}
 
-impl Guard<'_> {
     /// To be asked right before a change: whoever was suspended inside for so long that others may have taken the guard away
     /// must not change what they have changed meanwhile.
     pub(super) fn check(&self) -> StoreResult<()> {
-        let inside = since_boot().saturating_sub(self.entered);
+        let inside = clock::since_boot().saturating_sub(self.entered);
         let ours = self.room.as_ref().map(|room| room.id.as_str());
         if inside < self.store.inner.limits.stale / 2 || id_of(holder_of(&self.place).as_ref()) == ours {
             return Ok(());
