@@ -260,6 +260,12 @@ fn a_damaged_queue_keeps_the_entries_that_can_be_read() {
         format!(r#"{{"entries":{{"a":{entry}}}}}"#),
         format!("[{entry}, 5]"),
         format!(r#"{{"entries":[null, {entry}, {{"owner":"nobody"}}]}}"#),
+        format!(r#"{{"entries":[[{entry}]]}}"#),
+        format!(r#"{{"entries":{entry}}}"#),
+        format!(r#"{{"queue":{{"first":[{entry}]}}}}"#),
+        // Cut off in the middle of the next one, and with something else in the way.
+        format!(r#"{{"entries":[{entry},{{"id":"r2","own"#),
+        format!(r#"{{"entries":[{{oops}} {entry} {entry_end}"#, entry_end = "]]}"),
     ] {
         let temp = tempfile::tempdir().unwrap();
         let pool = plain(temp.path());
@@ -272,6 +278,39 @@ fn a_damaged_queue_keeps_the_entries_that_can_be_read() {
         let journal = fs::read_to_string(pool.dir().join("pool.log")).unwrap();
         assert!(journal.contains("queue_repaired") && journal.contains("queue.json"), "{journal}");
     }
+}
+
+/// Whoever holds the lock may be about to write what he has read of the same damaged file.
+#[test]
+fn a_damaged_queue_is_repaired_under_the_lock() {
+    let temp = tempfile::tempdir().unwrap();
+    let (ticks, ticking) = (Arc::new(AtomicI64::new(0)), 1_790_000_000_000);
+    let clock = Clock::from_fn({
+        let ticks = Arc::clone(&ticks);
+        move || ticking + ticks.fetch_add(1, Ordering::SeqCst)
+    });
+    let pool = open_in(temp.path(), ONE_SLOT, PoolOptions::default(), StoreOptions { clock, ..StoreOptions::default() });
+    let entry = |id: &str| format!(r#"{{"id":"{id}","owner":"acme","mode":"blocking","heartbeat":"2099-01-01T00:00:00.000Z"}}"#);
+    let damage = |ids: &[&str]| {
+        let entries: Vec<_> = ids.iter().map(|id| entry(id)).collect();
+        fs::create_dir_all(pool.dir()).unwrap();
+        fs::write(pool.dir().join("queue.json"), format!("[{}]", entries.join(","))).unwrap();
+    };
+    damage(&["r1"]);
+    let lock = AcquireRequest { kind: "pool-queue", owner: "other", ttl_minutes: 1.0, payload: Json::Null };
+    let Acquired::Acquired { record, .. } = pool.store().acquire(&lock).unwrap() else { panic!("nobody holds it") };
+    let before = ticks.load(Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        let sweep = scope.spawn(|| pool.sweep("acme").unwrap());
+        // It looks at the clock before it reads the queue, and again when it finds the lock held.
+        wait::until_true("the sweep has seen the damage", || ticks.load(Ordering::SeqCst) > before + 1);
+        damage(&["r1", "r2"]);
+        pool.store().release("pool-queue", "other", record.token().unwrap()).unwrap();
+        sweep.join().unwrap();
+    });
+    let ids: Vec<_> = pool.status().unwrap().queue.into_iter().map(|waiter| waiter.request_id).collect();
+    assert_eq!(ids, ["r1", "r2"]);
+    assert!(fs::read_to_string(pool.dir().join("queue.json")).unwrap().starts_with('{'), "it was repaired");
 }
 
 #[test]

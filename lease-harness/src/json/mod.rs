@@ -65,6 +65,11 @@ impl Json {
         parse::parse(&String::from_utf8_lossy(bytes))
     }
 
+    /// The document at the beginning of a text, and what follows it.
+    pub(crate) fn parse_first(text: &str) -> Result<(Self, &str), ParseError> {
+        parse::parse_first(text)
+    }
+
     /// The compact text, as `JSON.stringify(value)`.
     pub fn to_text(&self) -> String {
         print::print(self, None)

@@ -68,28 +68,15 @@ enum Next {
 
 pub(super) fn parse(text: &str) -> Result<Json, ParseError> {
     let mut reader = Reader { text, at: 0 };
-    let mut open = Vec::new();
-    loop {
-        let mut value = match reader.begin()? {
-            Begun::Open(frame) => {
-                open.push(frame);
-                continue;
-            }
-            Begun::Whole(value) => value,
-        };
-        loop {
-            let Some(frame) = open.last_mut() else {
-                return reader.finish().map(|()| value);
-            };
-            match reader.next_in(frame, value)? {
-                Next::Value => break,
-                Next::Closed(closed) => {
-                    open.pop();
-                    value = closed;
-                }
-            }
-        }
-    }
+    let value = reader.value()?;
+    reader.finish().map(|()| value)
+}
+
+/// The value at the beginning of a text, and what follows it.
+pub(super) fn parse_first(text: &str) -> Result<(Json, &str), ParseError> {
+    let mut reader = Reader { text, at: 0 };
+    let value = reader.value()?;
+    Ok((value, &text[reader.at..]))
 }
 
 struct Reader<'a> {
@@ -99,6 +86,32 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Reads one value, however deep it is.
+    fn value(&mut self) -> Result<Json, ParseError> {
+        let mut open = Vec::new();
+        loop {
+            let mut value = match self.begin()? {
+                Begun::Open(frame) => {
+                    open.push(frame);
+                    continue;
+                }
+                Begun::Whole(value) => value,
+            };
+            loop {
+                let Some(frame) = open.last_mut() else {
+                    return Ok(value);
+                };
+                match self.next_in(frame, value)? {
+                    Next::Value => break,
+                    Next::Closed(closed) => {
+                        open.pop();
+                        value = closed;
+                    }
+                }
+            }
+        }
+    }
+
     /// Reads a value that is no list or object, or the beginning of one.
     fn begin(&mut self) -> Result<Begun, ParseError> {
         self.skip_blanks();

@@ -13,6 +13,7 @@ mod grant;
 mod hooks;
 mod prepare;
 mod queue;
+mod salvage;
 mod slot;
 mod sweep;
 mod template;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::error::{PoolError, PoolResult};
+use super::salvage::{entries_in, entries_in_text};
 use super::{Pool, eta};
 use crate::json::{Json, Object, object};
 use crate::store::{self, AcquireRequest, Acquired, Found, Vital};
@@ -69,7 +70,7 @@ impl Entry {
     }
 
     /// An entry needs an id that is text; what has none is nobody.
-    fn read(document: &Json) -> Option<Self> {
+    pub(super) fn read(document: &Json) -> Option<Self> {
         let members = document.as_object()?;
         members.get("id").and_then(Json::as_str)?;
         Some(Self { members: members.clone() })
@@ -124,15 +125,14 @@ pub(super) struct Queue {
 impl Queue {
     fn from_bytes(bytes: Option<&[u8]>) -> Self {
         let Some(bytes) = bytes else { return Self::default() };
-        let Ok(document) = Json::parse_bytes(bytes) else { return Self { entries: Vec::new(), damaged: true } };
-        let (items, mut damaged) = match document.get("entries") {
-            Some(Json::Array(items)) => (items.iter().collect::<Vec<_>>(), false),
-            Some(Json::Object(members)) => (members.iter().map(|(_, value)| value).collect(), true),
-            _ => (document.as_array().map_or_else(Vec::new, |items| items.iter().collect()), true),
+        let Ok(document) = Json::parse_bytes(bytes) else {
+            return Self { entries: entries_in_text(&String::from_utf8_lossy(bytes)), damaged: true };
         };
-        let entries: Vec<Entry> = items.iter().filter_map(|item| Entry::read(item)).collect();
-        damaged |= entries.len() < items.len();
-        Self { entries, damaged }
+        let items = document.get("entries").and_then(Json::as_array);
+        match items.and_then(|items| items.iter().map(Entry::read).collect()) {
+            Some(entries) => Self { entries, damaged: false },
+            None => Self { entries: entries_in(document.get("entries").unwrap_or(&document)), damaged: true },
+        }
     }
 
     fn to_file_text(&self) -> String {
