@@ -1,13 +1,19 @@
 //! SIGKILL, in turn, for everybody who takes part in a run: whoever waits is granted the slot, which is provisioned again
 //! for it, and nothing of the killed run still works on it.
 
+use std::fs;
 use std::path::PathBuf;
 
-use rustix::process::Signal;
-
+use lease_harness::pool::{Cleaned, Pool, PoolFile, PoolOptions};
+use lease_harness::store::{Env, LeaseStore, StoreOptions};
+use lease_tests::environment::LAB_MARK;
 use lease_tests::{Event, Lab, Running, process, reap, scratch, wait};
+use rustix::process::Signal;
+use serde_json::json;
 
 use crate::support::lab;
+
+const TOKEN: &str = "6b2a0f0e-3b57-4c56-9df6-0e5f6a1d2c3b";
 
 #[test]
 fn a_killed_test_frees_its_slot() {
@@ -70,6 +76,62 @@ fn a_suspended_run_loses_its_slot_and_works_on_it_no_more() {
     run.signal(Signal::CONT);
     run.finish().expect_code(75);
     lab.check_all_given_back();
+}
+
+/// The same while its slot is still being provisioned: two provisions of one slot are never at work at the same time.
+#[test]
+fn a_suspended_run_provisions_its_slot_no_more_once_another_does() {
+    let lab = lab();
+    let (gate, actor) = (lab.path("gate"), env!("CARGO_BIN_EXE_actor"));
+    let provision = format!("{} \"$1\"; [ -e {} ] || {actor} tick provisioner; :", lab.note("provision"), gate.display());
+    lab.write_pool(&json!({"slots": [{"id": "a"}], "provision": provision}));
+    let run = lab.start(lab.lease_actor(&["--ttl", "0.05"], &["note", "ran"]));
+    let history = lab.history();
+    history.wait_for("tick", |event| event.get("who") == "provisioner");
+    let before = history.all("provision");
+    run.signal(Signal::STOP);
+    lab.open("gate");
+    lab.run(lab.lease_actor(&[], &["note", "successor"])).expect_success();
+    check_successor(&lab, &before);
+    run.signal(Signal::CONT);
+    let run = run.finish();
+    assert!(!run.status.success(), "{}", run.account());
+    assert_eq!(history.all("ran"), Vec::<Event>::new());
+    lab.check_all_given_back();
+}
+
+/// A command that ends at once leaves a lease without a proof of life. Once it has expired, nothing of it works on the slot
+/// when the next provision or reset begins, as little as of a run that is gone.
+#[test]
+fn what_works_under_an_expired_lease_is_ended_before_the_slot_is_made_clean_again() {
+    let reprovision = |lab: &Lab| {
+        let file = PoolFile::load(&lab.pool_file()).unwrap();
+        let store = LeaseStore::open(&StoreOptions { store: Some(lab.store()), ..StoreOptions::default() }).unwrap();
+        let env = [(LAB_MARK, lab.id().to_owned()), ("LAB_HISTORY", lab.history().path().display().to_string())];
+        let env = Env::Fixed(env.map(|(name, value)| (name.to_owned(), value)).into());
+        let pool = Pool::open(file, store, PoolOptions { env, ..PoolOptions::default() }).unwrap();
+        assert_eq!(pool.reprovision(pool.slot(Some(&"a".into())).unwrap(), "acme", None).unwrap(), Cleaned::Reprovisioned);
+    };
+    let acquire = |lab: &Lab| drop(lab.run(lab.lease_actor(&[], &["note", "ran"])).expect_success());
+    for make_clean in [reprovision as fn(&Lab), acquire] {
+        let lab = lab();
+        lab.write_slots(&["a"]);
+        let mut work = lab.actor(["tick", "worker"]);
+        work.env("POOL_RUN_TOKEN", TOKEN);
+        let mut work = lab.start(work);
+        lab.history().wait_for("tick", |_| true);
+        let record = json!({
+            "v": 1, "kind": "slot-a", "owner": "acme", "token": TOKEN, "heartbeat": "2020-01-01T00:00:00.000Z",
+            "ttlMinutes": 30, "payload": {"requestId": TOKEN, "mode": "blocking", "fence": 7},
+        });
+        fs::create_dir(lab.store()).unwrap();
+        fs::write(lab.store().join("slot-a.json"), record.to_string()).unwrap();
+        make_clean(&lab);
+        assert!(work.has_ended(), "still at work on a slot that is made clean");
+        let history = lab.history().events();
+        let cleaned = history.iter().position(|event| event.word == "provision").expect("the slot was made clean");
+        assert!(history[cleaned..].iter().all(|event| event.word != "tick"), "it was at work when the slot was made clean");
+    }
 }
 
 /// A run whose only test works for ever, and has left behind a process that does the same.

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
 use lease_harness::json::Json;
-use lease_harness::pool::{Hooks, Mode, Outcome, Pool, PoolErrorKind, PoolFile, PoolOptions, SlotWanted, Wait};
+use lease_harness::pool::{Cleaned, Hooks, Mode, Outcome, Pool, PoolErrorKind, PoolFile, PoolOptions, SlotWanted, Wait};
 use lease_harness::store::{AcquireRequest, Acquired, Clock, Ids, LeaseStore, Status, StoreOptions};
+use lease_tests::snapshot::Snapshot;
 use lease_tests::wait;
 
 const ONE_SLOT: &str = r#"{"slots":[{"id":1,"port":3001}]}"#;
@@ -83,12 +84,15 @@ fn a_provision_that_outlasts_the_lifetime_keeps_its_slot() {
     let (started, gate) = (Mutex::new(started), Mutex::new(gate));
     let provision = move |_: &_| {
         started.lock().unwrap().send(()).map_err(|error| error.to_string())?;
-        gate.lock().unwrap().recv().map_err(|error| error.to_string())
+        // A second one, which there must not be, does not wait.
+        gate.try_lock().map_err(|error| error.to_string())?.recv().map_err(|error| error.to_string())
     };
     let hooks = Hooks { provision: Some(Arc::new(provision)), ..Hooks::default() };
     // 0.005 minutes are 300 ms.
     let pool = open(temp.path(), ONE_SLOT, PoolOptions { hooks, ttl_minutes: Some(0.005), ..PoolOptions::default() });
     std::thread::scope(|scope| {
+        // If a check fails, it is dropped, and nobody waits at the gate any more.
+        let go_on = go_on;
         let granted = scope.spawn(|| take(&pool));
         starts.recv().unwrap();
         let acquired_at = || match pool.store().status("slot-1").unwrap() {
@@ -140,7 +144,7 @@ fn two_files_that_describe_one_pool_differently_are_refused_while_it_is_in_use()
     let temp = tempfile::tempdir().unwrap();
     let (ours, theirs) = (plain(temp.path()), open(temp.path(), r#"{"slots":[{"id":1,"port":4001}]}"#, PoolOptions::default()));
     let held = take(&ours);
-    let error = theirs.acquire(&SlotWanted::by("acme"), &mut |_| true).unwrap_err();
+    let error = theirs.acquire(&SlotWanted { wait: Wait::No, ..SlotWanted::by("acme") }, &mut |_| true).unwrap_err();
     assert_eq!(error.kind(), PoolErrorKind::Usage);
     assert!(error.to_string().contains("3001") && error.to_string().contains("4001"), "{error}");
     give_back(&ours, held);
@@ -350,6 +354,74 @@ fn only_the_owner_of_an_entry_leaves_the_queue_for_it_or_is_granted_by_it() {
     assert_eq!(pool.status().unwrap().queue.len(), 1);
     let held = pool.try_grant(joined.entry.id(), "acme", None).unwrap().expect("it is its turn");
     give_back(&pool, held);
+}
+
+#[test]
+fn a_forced_release_that_is_refused_deletes_nothing() {
+    let fenced = || StoreOptions { owner_pattern: Some("^acme$".to_owned()), ..StoreOptions::default() };
+    for (text, owner) in [
+        (r#"{"slots":[{"id":1}]}"#, None),
+        (r#"{"slots":[{"id":1}]}"#, Some("")),
+        (r#"{"slots":[{"id":1}]}"#, Some("intruder")),
+        (r#"{"slots":[{"id":1}],"bookkeeper":"intruder"}"#, None),
+    ] {
+        let temp = tempfile::tempdir().unwrap();
+        let pool = open_in(temp.path(), text, PoolOptions::default(), fenced());
+        let held = take(&pool);
+        let before = Snapshot::of(pool.store().dir());
+        let error = pool.force_release(held.grant().slot(), owner).unwrap_err();
+        assert_eq!(error.kind(), PoolErrorKind::Usage);
+        assert_eq!(before.differences(&Snapshot::of(pool.store().dir())), Vec::<String>::new(), "{text} {owner:?}");
+        give_back(&pool, held);
+    }
+}
+
+#[test]
+fn only_the_holder_resets_a_slot() {
+    let temp = tempfile::tempdir().unwrap();
+    let (tell, resets) = mpsc::channel();
+    let tell = Mutex::new(tell);
+    let reset = move |_: &_| tell.lock().unwrap().send(()).map_err(|error| error.to_string());
+    let hooks = Hooks { reset: Some(Arc::new(reset)), ..Hooks::default() };
+    let pool = open(temp.path(), ONE_SLOT, PoolOptions { hooks, ..PoolOptions::default() });
+    let held = take(&pool);
+    let (slot, token) = (held.grant().slot().clone(), held.grant().token().to_owned());
+    assert_eq!(pool.reset(&slot, "other", &token).unwrap(), Cleaned::NotOwner);
+    assert_eq!(pool.reset(&slot, "acme", "another-token").unwrap(), Cleaned::NotOwner);
+    assert!(resets.try_recv().is_err(), "the command did not run");
+    assert_eq!(pool.reset(&slot, "acme", &token).unwrap(), Cleaned::Reset);
+    assert!(resets.try_recv().is_ok());
+    give_back(&pool, held);
+    assert_eq!(pool.reset(&slot, "acme", &token).unwrap(), Cleaned::NotHeld);
+    assert!(resets.try_recv().is_err(), "the command did not run");
+}
+
+/// The holder may be a shell, of which no heartbeat comes while it waits for the command.
+#[test]
+fn a_reset_that_outlasts_the_lifetime_keeps_its_slot() {
+    let temp = tempfile::tempdir().unwrap();
+    let (started, starts) = mpsc::channel();
+    let (go_on, gate) = mpsc::channel::<()>();
+    let (started, gate) = (Mutex::new(started), Mutex::new(gate));
+    let reset = move |_: &_| {
+        started.lock().unwrap().send(()).map_err(|error| error.to_string())?;
+        gate.lock().unwrap().recv().map_err(|error| error.to_string())
+    };
+    let hooks = Hooks { reset: Some(Arc::new(reset)), ..Hooks::default() };
+    let pool = open(temp.path(), ONE_SLOT, PoolOptions { hooks, ..PoolOptions::default() });
+    // 0.005 minutes are 300 ms.
+    let lease = AcquireRequest { kind: "slot-1", owner: "acme", ttl_minutes: 0.005, payload: Json::Null };
+    let Acquired::Acquired { record, .. } = pool.store().acquire(&lease).unwrap() else { panic!("the slot is free") };
+    let token = record.token().unwrap();
+    std::thread::scope(|scope| {
+        let reset = scope.spawn(|| pool.reset(pool.slot(Some(&Json::from(1))).unwrap(), "acme", token).unwrap());
+        starts.recv().unwrap();
+        let limit = SlotWanted { wait: Wait::For(std::time::Duration::from_millis(900)), ..SlotWanted::by("acme") };
+        let other = plain(temp.path()).acquire(&limit, &mut |_| true).unwrap();
+        go_on.send(()).unwrap();
+        assert!(matches!(other, Outcome::TimedOut { .. }), "{other:?}");
+        assert_eq!(reset.join().unwrap(), Cleaned::Reset);
+    });
 }
 
 #[test]

@@ -112,8 +112,8 @@ impl Pool {
         let binds_nobody = match &vital {
             Vital::Dead(_) => true,
             Vital::Alive { .. } => self.store.is_dead(slot.kind(), record, self.store.now_ms()),
-            // Of a holder of another kind nothing is known, its processes least of all.
-            Vital::Unknown => false,
+            // Of a holder of another kind nothing is known, its processes least of all. One of ours has a number.
+            Vital::Unknown => record.fence().is_some() && self.store.is_dead(slot.kind(), record, self.store.now_ms()),
         };
         let Some(token) = record.token().filter(|_| binds_nobody) else { return true };
         // Where processes cannot be looked at, nobody is found; that is no reason to keep a slot for ever.

@@ -6,7 +6,8 @@ use super::hooks::Action;
 use super::slot::SlotDef;
 use super::sweep::Swept;
 use crate::json::{Json, Object, object};
-use crate::store::{self, AcquireRequest, Acquired, Found, Refreshed, Released};
+use crate::store::{self, AcquireRequest, Acquired, Found, Record, Refreshed, Released};
+use crate::sys::process;
 
 /// How making a slot clean ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,10 +117,17 @@ impl Pool {
         let owner = owner.filter(|owner| !owner.is_empty()).or_else(|| self.file.bookkeeper().filter(|name| !name.is_empty()));
         if let Some(owner) = owner {
             self.store.fence().check(owner)?;
-        } else if matches!(self.store.found(slot.kind())?, Found::Lease(_)) {
-            return Err(PoolError::usage(
-                "a forced release without --owner needs a \"bookkeeper\" owner in the pool file (it must satisfy the owner pattern)",
-            ));
+        } else {
+            match self.store.found(slot.kind())? {
+                // Who takes it after this look must not lose it.
+                Found::Free => return Ok(Released::NotHeld { kind: slot.kind().to_owned() }),
+                Found::Corrupt(_) => {}
+                Found::Lease(_) => {
+                    return Err(PoolError::usage(
+                        "a forced release without --owner needs a \"bookkeeper\" owner in the pool file (it must satisfy the owner pattern)",
+                    ));
+                }
+            }
         }
         let released = self.store.force_release(slot.kind())?;
         if let Some(owner) = owner {
@@ -147,17 +155,34 @@ impl Pool {
     /// # Errors
     /// When the store cannot be used.
     pub fn reset(&self, slot: &SlotDef, owner: &str, token: &str) -> PoolResult<Cleaned> {
-        let Found::Lease(record) = self.store.found(slot.kind())? else { return Ok(Cleaned::NotHeld) };
-        if self.store.is_dead(slot.kind(), &record, self.store.now_ms()) {
-            return Ok(Cleaned::NotHeld);
+        let record = match self.held_by(slot, owner, token)? {
+            Ok(record) => record,
+            Err(refusal) => return Ok(refusal),
+        };
+        // The holder may be a shell that says nothing meanwhile: its lease, of which little may be left, must not end under
+        // the command, or another's provision would work on the slot at the same time.
+        if self.store.has_additions() {
+            let _ = self.heartbeat(slot, owner, token);
         }
-        if record.owner() != Some(owner) || record.token() != Some(token) {
-            return Ok(Cleaned::NotOwner);
-        }
-        Ok(match self.clean(slot, Some(token)) {
-            Ok(()) => Cleaned::Reset,
-            Err(error) => Cleaned::Failed { error },
+        let every = store::pause_for(record.ttl_minutes().unwrap_or_default());
+        let beating = self.beat(slot, owner, token, every, |_| {})?;
+        let cleaned = self.clean(slot, Some(token));
+        drop(beating);
+        Ok(match (self.held_by(slot, owner, token)?, cleaned) {
+            (Err(refusal), _) => refusal,
+            (Ok(_), Ok(())) => Cleaned::Reset,
+            (Ok(_), Err(error)) => Cleaned::Failed { error },
         })
+    }
+
+    /// The lease of a slot, if it is alive and this one's; else what is answered.
+    fn held_by(&self, slot: &SlotDef, owner: &str, token: &str) -> PoolResult<Result<Record, Cleaned>> {
+        let Found::Lease(record) = self.store.found(slot.kind())? else { return Ok(Err(Cleaned::NotHeld)) };
+        if self.store.is_dead(slot.kind(), &record, self.store.now_ms()) {
+            return Ok(Err(Cleaned::NotHeld));
+        }
+        let is_theirs = record.owner() == Some(owner) && record.token() == Some(token);
+        Ok(if is_theirs { Ok(record) } else { Err(Cleaned::NotOwner) })
     }
 
     fn clean(&self, slot: &SlotDef, mark: Option<&str>) -> Result<(), String> {
@@ -174,6 +199,12 @@ impl Pool {
     /// Its lease is reaped as soon as somebody looks.
     pub fn reprovision(&self, slot: &SlotDef, owner: &str, ttl_minutes: Option<f64>) -> PoolResult<Cleaned> {
         let ttl_minutes = ttl_minutes.unwrap_or_else(|| self.ttl_minutes());
+        self.store.fence().check(owner)?;
+        if let Found::Lease(record) = self.store.found(slot.kind())?
+            && !self.end_survivors(slot, &record)
+        {
+            return Ok(Cleaned::Held { holder: record.owner().map(str::to_owned) });
+        }
         let payload = object([("reprovision", Json::from(true))]);
         let lease = AcquireRequest { kind: slot.kind(), owner, ttl_minutes, payload };
         let record = match self.acquire_lease(&lease)? {
@@ -189,6 +220,10 @@ impl Pool {
         let token = record.token().unwrap_or_default();
         let beat = self.beat(slot, owner, token, store::pause_for(ttl_minutes), |_| {});
         let cleaned = beat.map(|_beating| self.clean(slot, Some(token)));
+        if !matches!(cleaned, Ok(Ok(()))) {
+            // What the command has started and left behind can be told by its token now, and by nobody afterwards.
+            let _ = process::kill_marked(super::RUN_TOKEN, token);
+        }
         self.store.release(slot.kind(), owner, token)?;
         let cleaned = cleaned?;
         let story = [("slot_id", slot.id().clone()), ("owner", Json::from(owner))];
