@@ -5,9 +5,9 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use lease_harness::json::Json;
-use lease_harness::pool::{Outcome, Pool, PoolFile, PoolFileErrorKind, PoolOptions, SlotWanted, Wait};
-use lease_harness::store::{AcquireRequest, Acquired, LeaseStore, StoreOptions};
-use rustix::fs::{CWD, FileType, Mode, mknodat};
+use lease_harness::pool::{Mode, Outcome, Pool, PoolFile, PoolFileErrorKind, PoolOptions, SlotWanted, Wait};
+use lease_harness::store::{AcquireRequest, Acquired, LeaseStore, Reaped, Released, StoreOptions};
+use rustix::fs::{CWD, FileType, mknodat};
 
 const ID: &str = "6b2a0f0e-3b57-4c56-9df6-0e5f6a1d2c3b";
 
@@ -25,7 +25,7 @@ fn pool(dir: &Path) -> Pool {
 fn pipe(path: &Path) {
     fs::create_dir_all(path.parent().expect("a path in the store")).expect("the store is writable");
     let _ = fs::remove_file(path);
-    mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("the store is writable");
+    mknodat(CWD, path, FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600), 0).expect("the store is writable");
 }
 
 fn take(pool: &Pool) -> Result<Outcome, lease_harness::pool::PoolError> {
@@ -91,6 +91,48 @@ fn a_pool_file_that_is_no_file_is_refused() {
         assert_eq!(error.kind(), PoolFileErrorKind::Read);
         assert!(error.to_string().contains("it is no file"), "{error}");
     }
+}
+
+#[test]
+fn a_deeply_nested_record_is_a_lease_like_any_other() {
+    // Deeper than any stack that a parser by recursion would have.
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let temp = tempfile::tempdir().unwrap();
+    let pool = pool(temp.path());
+    let store = pool.store();
+    store.create().unwrap();
+    let record = format!(
+        r#"{{"v":1,"kind":"slot-1","owner":"acme","token":"{ID}","heartbeat":"2099-01-01T00:00:00.000Z","ttlMinutes":30,"payload":{deep}}}"#
+    );
+    fs::write(store.dir().join("slot-1.json"), record).unwrap();
+    assert_eq!(store.status("slot-1").unwrap().state(), "held");
+    let request = AcquireRequest { kind: "slot-1", owner: "acme", ttl_minutes: 30.0, payload: Json::Null };
+    assert!(matches!(store.acquire(&request).unwrap(), Acquired::Held { .. }));
+    assert!(matches!(store.reap("slot-1").unwrap(), Reaped::Held { .. }));
+    assert!(matches!(take(&pool).unwrap(), Outcome::Saturated { .. }));
+    assert!(matches!(store.release("slot-1", "acme", ID).unwrap(), Released::Released { was_expired: false, .. }));
+    // Who waits may say as much of himself, and keeps his place.
+    let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+    let entry = format!(r#"{{"id":"r1","owner":"acme","mode":"blocking","heartbeat":"2099-01-01T00:00:00.000Z","deep":{deep}}}"#);
+    fs::write(pool.dir().join("queue.json"), format!(r#"{{"entries":[{entry}]}}"#)).unwrap();
+    assert_eq!(pool.enqueue("acme", None, Mode::Blocking).unwrap().position, 2);
+    let queue = Json::parse(&fs::read_to_string(pool.dir().join("queue.json")).unwrap()).unwrap();
+    let entries = queue.get("entries").and_then(Json::as_array).unwrap();
+    assert_eq!(entries[0].get("deep").map(Json::to_text), Some(deep));
+}
+
+/// A full disk has no place for one.
+#[test]
+fn a_release_needs_no_proof_of_life() {
+    let temp = tempfile::tempdir().unwrap();
+    let plain = StoreOptions { store: Some(temp.path().to_owned()), additions: false, ..StoreOptions::default() };
+    let request = AcquireRequest { kind: "k", owner: "acme", ttl_minutes: 30.0, payload: Json::Null };
+    let Acquired::Acquired { record, .. } = LeaseStore::open(&plain).unwrap().acquire(&request).unwrap() else {
+        panic!("the store is empty");
+    };
+    fs::write(temp.path().join(".alive"), "no folder").unwrap();
+    let released = store(temp.path()).release("k", "acme", record.token().unwrap()).unwrap();
+    assert!(matches!(released, Released::Released { .. }), "{released:?}");
 }
 
 #[test]

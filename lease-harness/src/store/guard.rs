@@ -119,7 +119,8 @@ fn make_room(store: &LeaseStore) -> StoreResult<Room> {
     // A room that is out as a guard has left its name, so a free name says nothing about which are taken.
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let id = store.inner.ids.fresh();
-    let proof = store.proof_of_life()?;
+    // A full disk has no place for a proof, and a release must not need one. What cannot do without asks for it itself.
+    let proof = store.proof_of_life().unwrap_or_default();
     // The name says whose it is, so that what a dead process left can be told and removed.
     let owner = proof.as_ref().map_or(id.as_str(), ProofOfLife::id);
     let path = store.dir().join(format!("{ROOM}{owner}-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
