@@ -1,5 +1,33 @@
 //! No slot to be had: the command never runs, the exit code is not zero, there is one error on stderr, and the store is
 //! as it was before.
+//!
+//! # What other programs of the format do carelessly, and we do not
+//!
+//! Each of these is a sentence of the format. Behind it stands the test that fails when it is broken; where no file is
+//! named, the test is in this one.
+//!
+//! | the format says | the test |
+//! | --- | --- |
+//! | reset checks the owner | `pool_rules`: `only_the_holder_resets_a_slot` |
+//! | leaving the queue checks the owner | `pool_rules`: `only_the_owner_of_an_entry_leaves_the_queue_for_it_or_is_granted_by_it` |
+//! | `shellPrefix` must be an environment name | `pool/file/tests.rs`: `what_eval_would_run_is_no_shell_prefix` |
+//! | a placeholder sees own attributes only | `pool/template.rs`: `only_own_attributes_are_seen` |
+//! | two attributes of one name, one that overwrites id or kind, an alternation in the owner pattern: as recorded, with a warning on stderr | `what_is_doubtful_works_as_recorded_and_is_said_on_stderr` |
+//! | a wait ends at its deadline, not at the next poll | `pool/acquire.rs`: `no_pause_is_longer_than_what_is_left_of_the_wait` |
+//! | a waiter ended by SIGTERM or Ctrl-C leaves the queue | `signals`: `a_waiter_that_is_interrupted_leaves_the_queue` |
+//! | a forced release that will be refused deletes nothing | `pool_rules`: `a_forced_release_that_is_refused_deletes_nothing` |
+//! | a queue of the wrong shape is reported by name, and no live entry that can be read is lost | `pool_rules`: `a_damaged_queue_keeps_the_entries_that_can_be_read` |
+//! | it is repaired under the lock | `pool_rules`: `a_damaged_queue_is_repaired_under_the_lock` |
+//! | so are statistics | `pool_rules`: `damaged_statistics_keep_the_durations_that_can_be_read` |
+//! | release works on a full disk | `a_slot_is_given_back_on_a_full_disk`; `garbage`: `a_release_needs_no_proof_of_life` |
+//! | half-written temporary files are removed | `life`: `what_dead_processes_left_is_cleared_away_and_what_the_living_need_stays`, `what_dead_processes_left_of_a_pool_is_cleared_away_too` |
+//! | a wrong clock evicts no live holder | `life`: `a_wrong_clock_evicts_nobody_who_lives_and_works` |
+//! | nor a live waiter | `life`: `a_waiter_that_lives_is_not_stale_and_one_that_is_gone_is_dropped_at_once` |
+//! | two files that describe one pool differently are refused, both values shown | `pool_rules`: `two_files_that_describe_one_pool_differently_are_refused_while_it_is_in_use` |
+//! | though one comes just before the other's slot is taken | `pool_rules`: `another_description_that_comes_just_before_a_slot_is_taken_is_seen`, `a_slot_that_is_taken_just_before_another_description_comes_is_seen` |
+//! | a provision that outlasts the lifetime lets no second one start | `pool_rules`: `a_provision_that_outlasts_the_lifetime_keeps_its_slot`, `a_reset_that_outlasts_the_lifetime_keeps_its_slot` |
+//! | nor does one whose process is suspended | `killing`: `a_suspended_run_provisions_its_slot_no_more_once_another_does`, `what_works_under_an_expired_lease_is_ended_before_the_slot_is_made_clean_again` |
+//! | deeply nested JSON is not corrupt | `garbage`: `a_deeply_nested_record_is_a_lease_like_any_other`; `json/tests.rs`: `nesting_has_no_limit` |
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -69,6 +97,25 @@ fn a_bad_pool_file_is_named_with_its_field_and_value() {
         fs::write(lab.pool_file(), text).expect("the laboratory is writable");
         let run = check_refused(&lab, &[], USAGE, said);
         assert!(run.stderr.contains("pool.json"), "{text}: {}", run.account());
+    }
+}
+
+#[test]
+fn what_is_doubtful_works_as_recorded_and_is_said_on_stderr() {
+    let lab = lab();
+    lab.write_pool(&json!({"slots": [{"id": "a", "db": {"name": "x"}, "db-name": "y", "kInd": "z"}]}));
+    for words in [&["status"][..], &["run", "--", env!("CARGO_BIN_EXE_actor"), "env", "POOL_SLOT_DB_NAME", "POOL_SLOT_KIND"]] {
+        let mut command = lab.lease(["--owner", "ci-1"]);
+        command.args(words).env("LEASE_OWNER_PATTERN", "^ci-|never$");
+        let run = lab.run(command).expect_success();
+        for said in [
+            r#"warning: slot "a": attributes "db.name" and "db-name" both give POOL_SLOT_DB_NAME"#,
+            r#"warning: slot "a": attribute "kInd" overwrites POOL_SLOT_KIND"#,
+            r#"warning: owner pattern "^ci-|never$" has an alternation outside a group"#,
+        ] {
+            assert_eq!(run.stderr.matches(said).count(), 1, "{said}: {}", run.account());
+        }
+        assert!(words[0] == "status" || run.stdout == "POOL_SLOT_DB_NAME=y\nPOOL_SLOT_KIND=z\n", "{}", run.account());
     }
 }
 

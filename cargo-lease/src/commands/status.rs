@@ -8,7 +8,7 @@ use lease_harness::pool::PoolStatus;
 
 use super::cargo::cargo_program;
 use crate::cli::{LeaseOptions, StatusArgs};
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 use crate::render;
 use crate::resolve::{Manifests, Settings, Surroundings, find_pool_file};
 
@@ -23,6 +23,7 @@ pub(super) fn run(lease: &LeaseOptions, args: &StatusArgs, around: &Surroundings
     let settings = Settings::read(lease, around)?;
     let cargo = cargo_program(around).ok();
     let pool_file = find_pool_file(lease.pool.as_deref(), around, &Manifests::new(&[], around, cargo.as_deref()))?;
+    settings.request(&pool_file).warnings()?.iter().for_each(|warning| exit::warn(warning));
     let status = || Ok::<_, Failure>(settings.request(&pool_file).status()?);
     let mut out = Output { json: args.json, terminal: io::stdout().is_terminal(), shown: None };
     if !args.watch {

@@ -230,12 +230,11 @@ impl SlotRequest {
         self.check_heartbeat(&pool)?;
         self.owner_name(&pool)?;
         check_writable(pool.store().dir())?;
-        let fence = pool.store().fence().warning();
         Ok(PoolInfo {
             name: pool.file().name().to_owned(),
             slots: pool.file().slots().len(),
             store: pool.store().dir().to_owned(),
-            warnings: pool.file().warnings().iter().cloned().chain(fence).collect(),
+            warnings: pool.warnings(),
             is_joined: grants::find(&self.store.env, pool.store().dir(), pool.file().name()).is_some(),
         })
     }
@@ -246,6 +245,14 @@ impl SlotRequest {
     /// When it cannot be created.
     pub fn create_store(&self) -> Result<(), SlotError> {
         Ok(LeaseStore::open(&self.store)?.create()?)
+    }
+
+    /// What works but is doubtful in the pool file and the owner pattern.
+    ///
+    /// # Errors
+    /// When one of them is wrong.
+    pub fn warnings(&self) -> Result<Vec<String>, SlotError> {
+        Ok(self.open()?.warnings())
     }
 
     /// How the pool stands. Takes no lock and changes nothing.

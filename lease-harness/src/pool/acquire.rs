@@ -408,14 +408,37 @@ impl Pause {
     }
 
     fn sleep(&mut self, watch: &Watch, left: Option<Duration>, distance: Distance) {
+        let pause = self.length(left, distance);
         if distance == Distance::Far {
-            std::thread::sleep(left.map_or(self.longest, |left| self.longest.min(left)));
+            std::thread::sleep(pause);
             return;
         }
-        let pause = left.map_or(self.next, |left| self.next.min(left));
         match watch.sleep(pause) {
             Woken::Changed => self.next = FIRST_LOOK,
             Woken::Timeout => self.next = (self.next * 4).min(self.longest),
+        }
+    }
+
+    /// A wait ends when its time is over, and not at the look after that.
+    fn length(&self, left: Option<Duration>, distance: Distance) -> Duration {
+        let pause = if distance == Distance::Far { self.longest } else { self.next };
+        left.map_or(pause, |left| pause.min(left))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_pause_is_longer_than_what_is_left_of_the_wait() {
+        let left = Duration::from_millis(7);
+        for poll in [None, Some(Duration::from_secs(3600))] {
+            let pause = Pause { next: LOOK_EVERY, ..Pause::new(poll, true) };
+            for distance in [Distance::Near, Distance::Far] {
+                assert_eq!(pause.length(Some(left), distance), left);
+                assert_eq!(pause.length(Some(Duration::MAX), distance), pause.length(None, distance));
+            }
         }
     }
 }

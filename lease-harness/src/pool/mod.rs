@@ -115,6 +115,12 @@ impl Pool {
         &self.file
     }
 
+    /// What works but is doubtful in the pool file and in the store's owner pattern: to be told to people when it is opened.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.file.warnings().iter().cloned().chain(self.store.fence().warning()).collect()
+    }
+
     /// The store below.
     #[must_use]
     pub fn store(&self) -> &LeaseStore {
