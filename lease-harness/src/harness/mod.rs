@@ -1,6 +1,7 @@
 //! A process or a test under a grant: environment, heartbeat, child, exit.
 
 mod child;
+pub mod detached;
 mod error;
 mod grants;
 mod request;

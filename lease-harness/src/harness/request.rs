@@ -313,7 +313,7 @@ impl SlotRequest {
 
 /// What ends a wait before its time: a signal, or that nobody waits for the slot any more.
 #[derive(Clone)]
-struct Ending {
+pub(super) struct Ending {
     signals: Option<Arc<Mutex<EndingSignal>>>,
     given_up: Option<Arc<AtomicBool>>,
 }
@@ -324,7 +324,7 @@ struct EndingSignal {
 }
 
 impl Ending {
-    fn new(wanted: bool, given_up: Option<Arc<AtomicBool>>) -> Result<Self, SlotError> {
+    pub(super) fn new(wanted: bool, given_up: Option<Arc<AtomicBool>>) -> Result<Self, SlotError> {
         let no_signals = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot catch signals: {error}"));
         let caught = wanted.then(Caught::start).transpose().map_err(no_signals)?;
         let signals = caught.map(|caught| Arc::new(Mutex::new(EndingSignal { caught, first: None })));
@@ -332,12 +332,12 @@ impl Ending {
     }
 
     /// For commands that run for the slot, if there is anything that could end them.
-    fn stop(&self) -> Option<Stop> {
+    pub(super) fn stop(&self) -> Option<Stop> {
         let ending = self.clone();
         (self.signals.is_some() || self.given_up.is_some()).then(|| Arc::new(move || ending.is_asked()) as Stop)
     }
 
-    fn is_asked(&self) -> bool {
+    pub(super) fn is_asked(&self) -> bool {
         self.signal().is_some() || self.given_up.as_ref().is_some_and(|given_up| given_up.load(Ordering::Acquire))
     }
 

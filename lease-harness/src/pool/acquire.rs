@@ -168,11 +168,26 @@ impl Pool {
     }
 
     fn wait_in_queue(&self, request: &Request<'_>, on_look: &mut OnLook<'_>) -> PoolResult<Outcome> {
-        let folders = [self.store.dir(), &self.dir(), &store::alive_folder(self.store.dir())];
-        let watch = Watch::new(&folders, self.names_without_news());
+        let watch = self.watch();
         let begun = Instant::now();
         self.enqueue_as(&request.id, request.wanted.owner, request.wanted.session, request.mode)?;
-        let ended = self.wait_for_turn(request, on_look, &watch, begun);
+        self.wait_to_the_end(request, on_look, &watch, begun)
+    }
+
+    /// Hears of what can be news to a waiter.
+    pub(super) fn watch(&self) -> Watch {
+        Watch::new(&[self.store.dir(), &self.dir(), &store::alive_folder(self.store.dir())], self.names_without_news())
+    }
+
+    /// Waits with a place in the queue, and leaves it unless it was granted.
+    pub(super) fn wait_to_the_end(
+        &self,
+        request: &Request<'_>,
+        on_look: &mut OnLook<'_>,
+        watch: &Watch,
+        begun: Instant,
+    ) -> PoolResult<Outcome> {
+        let ended = self.wait_for_turn(request, on_look, watch, begun);
         if !matches!(ended, Ok(Outcome::Granted(_) | Outcome::EntryLost { .. })) {
             // Also on an error: whoever gave up must not be granted later, and must not hold up those behind.
             let left = self.dequeue(&request.id, request.wanted.owner);
@@ -347,7 +362,7 @@ pub(super) struct Request<'a> {
 }
 
 /// Which request a held slot answers.
-fn request_of(record: &Record) -> Option<String> {
+pub(super) fn request_of(record: &Record) -> Option<String> {
     record.payload().get("requestId").and_then(Json::as_str).map(str::to_owned)
 }
 

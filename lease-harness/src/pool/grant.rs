@@ -11,7 +11,7 @@ use crate::json::{Json, Object};
 use crate::store::{self, Found, Record};
 use crate::sys::{clock, disk};
 
-const FOLDER: &str = "grants";
+pub(super) const FOLDER: &str = "grants";
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// A granted slot.
@@ -130,7 +130,7 @@ pub(super) fn failure(state: &str, request_id: &str, slot: &SlotDef, error: &str
 
 impl Pool {
     /// The grant file of a request whose id may become a file name.
-    fn grant_path(&self, request_id: &str) -> Option<PathBuf> {
+    pub(super) fn grant_path(&self, request_id: &str) -> Option<PathBuf> {
         let made_here = clock::is_uuid(request_id) || !self.store.has_additions() && store::is_kind(request_id);
         made_here.then(|| self.path(FOLDER).join(format!("{request_id}.json")))
     }
@@ -180,9 +180,11 @@ impl Pool {
     }
 }
 
-/// The request of a blocking grant.
+/// The request of a blocking grant whose holder was there to the end. One that was left to its TTL has an owner who may
+/// still ask for it.
 fn blocking_request(record: &Record) -> Option<String> {
     let payload = record.payload();
     let blocking = payload.get("mode").and_then(Json::as_str) == Some("blocking");
-    payload.get("requestId").and_then(Json::as_str).filter(|_| blocking).map(str::to_owned)
+    let was_there = record.alive().is_some();
+    payload.get("requestId").and_then(Json::as_str).filter(|_| blocking && was_there).map(str::to_owned)
 }

@@ -72,7 +72,7 @@ impl Action {
 }
 
 /// The first that is given and not empty.
-fn first_of<const N: usize>(candidates: [Option<String>; N]) -> Option<String> {
+pub(super) fn first_of<const N: usize>(candidates: [Option<String>; N]) -> Option<String> {
     candidates.into_iter().flatten().find(|command| !command.is_empty())
 }
 
@@ -94,6 +94,15 @@ impl Pool {
             None => Ok(()),
             Some(command) => self.run_command(action, &command, slot, mark),
         }
+    }
+
+    /// The same pool, whose commands end also when `stop` says so.
+    pub(crate) fn stopped_by(&self, stop: Option<Stop>) -> Self {
+        let both = match (self.stop.clone(), stop) {
+            (Some(ours), Some(other)) => Some(Arc::new(move || ours() || other()) as Stop),
+            (ours, other) => ours.or(other),
+        };
+        Self { stop: both, ..self.clone() }
     }
 
     fn command_for(&self, action: Action) -> Option<String> {

@@ -4,6 +4,8 @@
 //! slot's lease in the store is what makes it somebody's; the queue only decides whose turn it is to take one.
 
 mod acquire;
+mod cancel;
+mod claim;
 mod decide;
 mod describe;
 mod error;
@@ -11,11 +13,14 @@ mod eta;
 mod file;
 mod grant;
 mod hooks;
+mod nudge;
 mod prepare;
 mod queue;
+mod request;
 mod slot;
 mod sweep;
 mod template;
+mod tend;
 mod upkeep;
 mod view;
 
@@ -26,18 +31,24 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use acquire::{OnLook, Outcome, SlotWanted, Standing, Wait};
+pub use cancel::Cancelled;
+pub use claim::Claimed;
 pub use error::{PoolError, PoolErrorKind, PoolResult};
 pub use file::{PoolFile, PoolFileError, PoolFileErrorKind};
 pub use grant::Grant;
 pub use hooks::{CommandOverrides, Hook, Hooks, Stop};
 pub use prepare::HeldSlot;
 pub use queue::{Entry, Joined, Mode};
+pub use request::Requested;
 pub use slot::SlotDef;
 pub use sweep::Swept;
+pub use tend::Tended;
 pub use upkeep::Cleaned;
 pub use view::{PoolStatus, QueuedStatus, SlotStatus};
 
 use crate::json::{Json, Object};
+pub(crate) use tend::{KeptLease, Reason, Until};
+
 use crate::store::{self, Beat, Beaten, Env, LeaseStore};
 use crate::sys::disk::{self, At};
 use crate::sys::process;
@@ -158,6 +169,13 @@ impl Pool {
         let members: Object = story.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
         let _ = fs::create_dir_all(self.dir());
         store::note(&self.path(JOURNAL), self.store.now_ms(), event, members);
+    }
+
+    /// The same for an event that the format does not know.
+    fn journal_ours(&self, event: &str, story: impl IntoIterator<Item = (&'static str, Json)>) {
+        if self.store.has_additions() {
+            self.journal(event, story);
+        }
     }
 
     /// Keeps a lease of ours alive while commands of the pool work on its slot. If it is lost, `on_lost` is told, and what

@@ -138,6 +138,11 @@ impl Pool {
                 let _ = self.remember_duration(owner, held_ms);
             }
         }
+        self.clear_after(owner);
+    }
+
+    /// Clears away what the dead left, behind a release.
+    pub(super) fn clear_after(&self, owner: &str) {
         let _ = self.drop_dead(owner);
         self.tidy();
     }

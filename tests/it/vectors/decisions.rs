@@ -134,6 +134,14 @@ pub(super) const DECISIONS: &[Decision] = &[
     },
     Decision {
         file: "pool-scenarios",
+        tag: "unsafe",
+        cases: &["claim: a request id that climbs out of the grants folder"],
+        what: "an unknown request",
+        said: None,
+        why: "an id of somebody's choice must not name a file outside of the grants",
+    },
+    Decision {
+        file: "pool-scenarios",
         tag: "quirk",
         cases: &["the grant goes to whoever asks for the entry", "dequeue by another owner is accepted"],
         what: "only the owner of an entry is granted by it, and only the owner can remove it",
