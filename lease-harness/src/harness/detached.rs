@@ -7,11 +7,11 @@ use std::io;
 use std::process::{Child, Command};
 use std::time::Duration;
 
+use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
-use super::request::Ending;
 use crate::json::Json;
-use crate::pool::{KeptLease, Outcome, Pool, PoolError, Reason, Requested, SlotWanted, Tended, Until};
-use crate::store::Found;
+use crate::pool::{Outcome, Pool, Requested, SlotWanted, Tended};
+use crate::store::{Kept, LeaseOf, LeaseStore, StoreResult, Tending, Until};
 use crate::sys::process::{self, Process};
 
 /// Starts `command` as a process that outlives this one: in a session of its own, without a terminal, and with no file of
@@ -23,13 +23,13 @@ pub fn spawn(command: &mut Command) -> io::Result<Child> {
     process::spawn_detached(command)
 }
 
-/// Puts the null device in the place of this process's standard streams, and leaves the folder it was started in. For a
-/// process that has said all that its starter waits for.
+/// Says the last line that a starter waits for, on standard output, and lets everything go that it may wait for besides: the
+/// null device takes the place of the three standard streams, and the folder that this process was started in is left.
 ///
 /// # Errors
-/// When there is no null device.
-pub fn let_go() -> io::Result<()> {
-    process::let_go()
+/// When the line could not be said, so that the starter does not know of it.
+pub fn say_and_let_go(line: &str) -> io::Result<()> {
+    process::say_and_let_go(line)
 }
 
 /// How waiting for a deferred request ended.
@@ -72,24 +72,11 @@ pub fn wait_for_claim(
         return Ok(Deferred::NotGranted);
     };
     let limit = claim_within.unwrap_or_else(|| minutes(held.grant().ttl_minutes()));
-    let mut is_over = || ending.is_asked().then_some(Reason::Asked);
-    let until = Until { news: &[], is_over: &mut is_over };
-    Ok(Deferred::Granted(pool.hold_until_claimed(*held, limit, until)?))
+    Ok(Deferred::Granted(pool.hold_until_claimed(*held, limit, || ending.is_asked())?))
 }
 
 fn minutes(minutes: f64) -> Duration {
     Duration::try_from_secs_f64(minutes * 60.0).unwrap_or(Duration::MAX)
-}
-
-/// A lease that somebody has, as its grant tells it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KeptGrant {
-    /// The slot.
-    pub slot_id: Json,
-    /// Who holds it.
-    pub owner: String,
-    /// The lease's token.
-    pub token: String,
 }
 
 /// Follows a process: as long as that one lives, a lease stays alive.
@@ -99,10 +86,21 @@ pub struct KeptGrant {
 #[derive(Debug)]
 pub struct Keeper {
     process: Process,
+    ending: Ending,
+}
+
+/// What a keeper keeps, in the hands of this owner with this token.
+#[derive(Clone, Copy, Debug)]
+pub enum Keepsake<'a> {
+    /// A slot of a pool, by its id.
+    Slot(&'a Pool, &'a Json),
+    /// A lease of a store, by its kind.
+    Lease(&'a LeaseStore, &'a str),
 }
 
 impl Keeper {
-    /// Follows the process that has this number now.
+    /// Follows the process that has this number now. From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT do not end this process
+    /// but its keeping.
     ///
     /// # Errors
     /// A usage error when there is no such process.
@@ -112,30 +110,61 @@ impl Keeper {
             false => Ok(process),
         });
         let no_process = |error| SlotError::new(SlotErrorKind::Usage, format!("there is no process {process}: {error}"));
-        Ok(Self { process: opened.map_err(no_process)? })
+        Ok(Self { process: opened.map_err(no_process)?, ending: Ending::new(true, None)? })
     }
 
-    /// Takes over the duty to keep a lease alive until the process has ended, or the lease is released; gives the slot back
-    /// in the first case. `took_over` is told when the lease is in our hands; if it answers false, nobody knows of that, and
-    /// the slot is given back at once. SIGINT, SIGTERM, SIGHUP and SIGQUIT give it back, too.
+    /// Whether the followed process has ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.process.is_gone()
+    }
+
+    /// Takes over the duty to keep a lease alive until the process has ended, and gives it back then; or until somebody else
+    /// gives it back or takes it over. `took_over` is told when the lease is in our hands; if it answers false, nobody knows
+    /// of that, and it is given back at once.
+    ///
+    /// A lease whose payload is no object has no place for a proof of life: should this process die, it lives to its TTL.
     ///
     /// # Errors
     /// When there is no such slot, or the store cannot be used.
     ///
     /// # If the process dies
-    /// This one: the slot is given to the next in line as soon as a waiter looks. The followed one: it is released.
-    pub fn keep(self, pool: &Pool, grant: &KeptGrant, took_over: impl FnOnce() -> bool) -> Result<Tended, SlotError> {
-        let ending = Ending::new(true, None)?;
-        let slot = pool.slot(Some(&grant.slot_id))?;
-        let Found::Lease(record) = pool.store().found(slot.kind()).map_err(PoolError::from)? else { return Ok(Tended::Lost) };
-        let ttl_minutes = record.ttl_minutes().unwrap_or_default();
-        let lease = KeptLease { slot, owner: &grant.owner, token: &grant.token, ttl_minutes };
+    /// This one: the lease is given to the next in line as soon as a waiter looks. The followed one: it is released.
+    pub fn keep(
+        self,
+        keepsake: Keepsake<'_>,
+        owner: &str,
+        token: &str,
+        took_over: impl FnOnce() -> bool,
+    ) -> Result<Tended, SlotError> {
         let news = [self.process.end_fd()];
         let mut is_over = || match () {
-            () if self.process.is_gone() => Some(Reason::ProcessEnded),
-            () if ending.is_asked() => Some(Reason::Asked),
+            () if self.process.is_gone() => Some("the process that it followed has ended"),
+            () if self.ending.is_asked() => Some("its keeper was ended"),
             () => None,
         };
-        Ok(pool.hold_while(lease, Until { news: &news, is_over: &mut is_over }, took_over)?)
+        let until = Until { news: &news, is_over: &mut is_over };
+        match keepsake {
+            Keepsake::Slot(pool, slot_id) => Ok(pool.hold_while(pool.slot(Some(slot_id))?, owner, token, until, took_over)?),
+            Keepsake::Lease(store, kind) => Ok(keep_lease(store, LeaseOf { kind, owner, token }, until, took_over)?),
+        }
     }
+}
+
+fn keep_lease(
+    store: &LeaseStore,
+    lease: LeaseOf<'_>,
+    until: Until<'_, &str>,
+    took_over: impl FnOnce() -> bool,
+) -> StoreResult<Tended> {
+    let Some(mut tending) = Tending::take_over(store, lease)? else { return Ok(Tended::Lost) };
+    if took_over() {
+        match tending.keep(until)? {
+            Kept::HandedOver => return Ok(Tended::HandedOver),
+            Kept::Lost => return Ok(Tended::Lost),
+            Kept::Until(_) => {}
+        }
+    }
+    tending.give_back()?;
+    Ok(Tended::GivenBack)
 }

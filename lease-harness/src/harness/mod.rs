@@ -2,6 +2,7 @@
 
 mod child;
 pub mod detached;
+mod ending;
 mod error;
 mod grants;
 mod request;

@@ -3,10 +3,11 @@
 use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
 use super::slot::{Slot, loss_watch};
@@ -14,11 +15,10 @@ use super::who;
 use crate::json::number_text;
 use crate::pool::{
     CommandOverrides, Outcome, Pool, PoolFile, PoolFileError, PoolFileErrorKind, PoolOptions, PoolStatus, SlotWanted, Standing,
-    Stop, Wait,
+    Wait,
 };
 use crate::store::{self, Env, Found, LeaseStore, StoreOptions};
 use crate::sys::disk;
-use crate::sys::signal::{self, Caught};
 
 /// Where a waiter stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -308,45 +308,6 @@ impl SlotRequest {
             (Ok(refusal), None) => Err(SlotError::refused(pool.file().name(), &refusal)),
             (Err(error), None) => Err(error.into()),
         }
-    }
-}
-
-/// What ends a wait before its time: a signal, or that nobody waits for the slot any more.
-#[derive(Clone)]
-pub(super) struct Ending {
-    signals: Option<Arc<Mutex<EndingSignal>>>,
-    given_up: Option<Arc<AtomicBool>>,
-}
-
-struct EndingSignal {
-    caught: Caught,
-    first: Option<i32>,
-}
-
-impl Ending {
-    pub(super) fn new(wanted: bool, given_up: Option<Arc<AtomicBool>>) -> Result<Self, SlotError> {
-        let no_signals = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot catch signals: {error}"));
-        let caught = wanted.then(Caught::start).transpose().map_err(no_signals)?;
-        let signals = caught.map(|caught| Arc::new(Mutex::new(EndingSignal { caught, first: None })));
-        Ok(Self { signals, given_up })
-    }
-
-    /// For commands that run for the slot, if there is anything that could end them.
-    pub(super) fn stop(&self) -> Option<Stop> {
-        let ending = self.clone();
-        (self.signals.is_some() || self.given_up.is_some()).then(|| Arc::new(move || ending.is_asked()) as Stop)
-    }
-
-    pub(super) fn is_asked(&self) -> bool {
-        self.signal().is_some() || self.given_up.as_ref().is_some_and(|given_up| given_up.load(Ordering::Acquire))
-    }
-
-    /// The first one that came.
-    fn signal(&self) -> Option<i32> {
-        let mut ending = self.signals.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
-        let came = ending.caught.drain();
-        ending.first = ending.first.or_else(|| (came & signal::END_REQUESTS).iter().next());
-        ending.first
     }
 }
 

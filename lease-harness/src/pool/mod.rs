@@ -47,8 +47,6 @@ pub use upkeep::Cleaned;
 pub use view::{PoolStatus, QueuedStatus, SlotStatus};
 
 use crate::json::{Json, Object};
-pub(crate) use tend::{KeptLease, Reason, Until};
-
 use crate::store::{self, Beat, Beaten, Env, LeaseStore};
 use crate::sys::disk::{self, At};
 use crate::sys::process;

@@ -1,7 +1,7 @@
 //! Processes that outlive the one that started them: a session of their own, no terminal, no file of ours.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
@@ -50,12 +50,15 @@ fn close_on_exec_one_by_one(first: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the null device in the place of this process's standard streams, and leaves the folder it was started in: nobody
-/// waits for it, and no folder is busy because of it.
-pub(crate) fn let_go() -> io::Result<()> {
+/// Writes a line to standard output, and puts the null device in the place of the standard streams: of that one when the line
+/// is written, of the others before, so that whoever waits for the line and then for our streams waits no longer.
+pub(crate) fn say_and_let_go(line: &str) -> io::Result<()> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
+    std::env::set_current_dir("/")?;
     dup2_stdin(&null)?;
-    dup2_stdout(&null)?;
     dup2_stderr(&null)?;
-    std::env::set_current_dir("/")
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush())?;
+    dup2_stdout(&null)?;
+    Ok(())
 }

@@ -1,0 +1,48 @@
+//! What ends a wait before its time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::error::{SlotError, SlotErrorKind};
+use crate::pool::Stop;
+use crate::sys::signal::{self, Caught};
+
+/// What ends a wait before its time: a signal, or that nobody waits for the slot any more.
+#[derive(Clone, Debug)]
+pub(super) struct Ending {
+    signals: Option<Arc<Mutex<EndingSignal>>>,
+    given_up: Option<Arc<AtomicBool>>,
+}
+
+#[derive(Debug)]
+struct EndingSignal {
+    caught: Caught,
+    first: Option<i32>,
+}
+
+impl Ending {
+    pub(super) fn new(wanted: bool, given_up: Option<Arc<AtomicBool>>) -> Result<Self, SlotError> {
+        let no_signals = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot catch signals: {error}"));
+        let caught = wanted.then(Caught::start).transpose().map_err(no_signals)?;
+        let signals = caught.map(|caught| Arc::new(Mutex::new(EndingSignal { caught, first: None })));
+        Ok(Self { signals, given_up })
+    }
+
+    /// For commands that run for the slot, if there is anything that could end them.
+    pub(super) fn stop(&self) -> Option<Stop> {
+        let ending = self.clone();
+        (self.signals.is_some() || self.given_up.is_some()).then(|| Arc::new(move || ending.is_asked()) as Stop)
+    }
+
+    pub(super) fn is_asked(&self) -> bool {
+        self.signal().is_some() || self.given_up.as_ref().is_some_and(|given_up| given_up.load(Ordering::Acquire))
+    }
+
+    /// The first one that came.
+    pub(super) fn signal(&self) -> Option<i32> {
+        let mut ending = self.signals.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let came = ending.caught.drain();
+        ending.first = ending.first.or_else(|| (came & signal::END_REQUESTS).iter().next());
+        ending.first
+    }
+}
