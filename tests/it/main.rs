@@ -1,6 +1,7 @@
 //! What the packages promise together, with real processes, ports, signals and databases.
 
 mod crowd;
+mod deferred;
 mod doctests;
 mod garbage;
 mod killing;

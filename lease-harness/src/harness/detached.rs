@@ -157,13 +157,14 @@ fn keep_lease(
     until: Until<'_, &str>,
     took_over: impl FnOnce() -> bool,
 ) -> StoreResult<Tended> {
-    let Some(mut tending) = Tending::take_over(store, lease)? else { return Ok(Tended::Lost) };
-    if took_over() {
-        match tending.keep(until)? {
-            Kept::HandedOver => return Ok(Tended::HandedOver),
-            Kept::Lost => return Ok(Tended::Lost),
-            Kept::Until(_) => {}
-        }
+    let mut tending = match Tending::take_over(store, lease)? {
+        Ok(tending) => tending,
+        Err(gone) => return Ok(gone.into()),
+    };
+    if took_over()
+        && let Kept::Gone(gone) = tending.keep(until)?
+    {
+        return Ok(gone.into());
     }
     tending.give_back()?;
     Ok(Tended::GivenBack)

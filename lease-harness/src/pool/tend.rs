@@ -8,7 +8,7 @@ use super::grant::{self, Grant};
 use super::prepare::HeldSlot;
 use super::slot::SlotDef;
 use crate::json::Json;
-use crate::store::{Keeper, Kept, LeaseOf, Refreshed, Released, Tending, Until};
+use crate::store::{Gone, Keeper, Kept, LeaseOf, Refreshed, Released, Tending, Until};
 use crate::sys::clock::since_boot;
 
 /// How holding a slot for somebody else ended.
@@ -20,6 +20,15 @@ pub enum Tended {
     Lost,
     /// The slot was given back.
     GivenBack,
+}
+
+impl From<Gone> for Tended {
+    fn from(gone: Gone) -> Self {
+        match gone {
+            Gone::HandedOver => Self::HandedOver,
+            Gone::Lost => Self::Lost,
+        }
+    }
 }
 
 /// Why a slot is held no longer for whoever did not come for it.
@@ -71,7 +80,10 @@ impl Pool {
         // From here on each heartbeat that is not written below is somebody else's.
         drop(held);
         let lease = LeaseOf { kind: grant.slot().kind(), owner: grant.owner(), token: grant.token() };
-        let Some(mut tending) = Tending::until_claimed(&self.store, lease)? else { return Ok(Tended::Lost) };
+        let mut tending = match Tending::until_claimed(&self.store, lease)? {
+            Ok(tending) => tending,
+            Err(gone) => return Ok(gone.into()),
+        };
         let end = since_boot().saturating_add(limit);
         let mut is_over = || match () {
             () if is_asked() => Some(Unclaimed::Asked),
@@ -79,8 +91,7 @@ impl Pool {
         };
         let why = match tending.keep(Until { news: &[], is_over: &mut is_over })? {
             Kept::Until(why) => why,
-            Kept::HandedOver => return Ok(Tended::HandedOver),
-            Kept::Lost => return Ok(Tended::Lost),
+            Kept::Gone(gone) => return Ok(gone.into()),
         };
         if !matches!(tending.give_back()?, Released::Released { .. }) {
             return Ok(Tended::HandedOver);
@@ -115,11 +126,13 @@ impl Pool {
         took_over: impl FnOnce() -> bool,
     ) -> PoolResult<Tended> {
         let lease = LeaseOf { kind: slot.kind(), owner, token };
-        let Some(mut tending) = Tending::take_over(&self.store, lease)? else { return Ok(Tended::Lost) };
+        let mut tending = match Tending::take_over(&self.store, lease)? {
+            Ok(tending) => tending,
+            Err(gone) => return Ok(gone.into()),
+        };
         if took_over() {
             match tending.keep(until)? {
-                Kept::HandedOver => return Ok(Tended::HandedOver),
-                Kept::Lost => return Ok(Tended::Lost),
+                Kept::Gone(gone) => return Ok(gone.into()),
                 Kept::Until(reason) => {
                     let story = [("slot_id", slot.id().clone()), ("owner", owner.into()), ("reason", reason.into())];
                     self.journal("keeping_ended", story);

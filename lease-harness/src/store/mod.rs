@@ -44,7 +44,7 @@ pub(crate) use journal::{iso, note};
 pub(crate) use owner::quoted;
 pub(crate) use record::to_f64;
 pub(crate) use renew::Keeper;
-pub(crate) use tend::{Kept, LeaseOf, Tending, Until};
+pub(crate) use tend::{Gone, Kept, LeaseOf, Tending, Until};
 
 use crate::json::{Json, Object};
 use crate::sys::disk::{self, At, Written};

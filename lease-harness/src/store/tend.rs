@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::alive::ProofOfLife;
 use super::error::StoreResult;
 use super::outcome::{Refreshed, Released};
-use super::record::Found;
+use super::record::{Found, Record};
 use super::{Keeper, LeaseStore, pause_for};
 use crate::sys::clock::since_boot;
 use crate::sys::process;
@@ -34,6 +34,13 @@ pub(crate) struct Until<'a, R> {
 pub(crate) enum Kept<R> {
     /// We were to stop; the lease is still ours.
     Until(R),
+    /// There is nothing to keep any more.
+    Gone(Gone),
+}
+
+/// How a lease left our hands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gone {
     /// Somebody else keeps it alive now.
     HandedOver,
     /// It is not this lease any more.
@@ -55,42 +62,48 @@ pub(crate) struct Tending<'a> {
 }
 
 impl<'a> Tending<'a> {
-    /// Goes on with a lease that names this process's proof of life and is claimed by whoever else sends a heartbeat.
-    /// Nobody in this process may send one from now on. None if it is lost already.
-    pub(crate) fn until_claimed(store: &'a LeaseStore, lease: LeaseOf<'a>) -> StoreResult<Option<Self>> {
+    /// Goes on with a lease that names this process's proof of life, and is claimed by whoever else sends a heartbeat for it
+    /// or takes it over. Nobody else in this process may send one from now on.
+    pub(crate) fn until_claimed(store: &'a LeaseStore, lease: LeaseOf<'a>) -> StoreResult<Result<Self, Gone>> {
         let refreshed = store.heartbeat(lease.kind, lease.owner, lease.token)?;
-        let Some(mut tending) = Self::begin(store, lease, refreshed)? else { return Ok(None) };
-        tending.written.get_or_insert_default();
-        Ok(Some(tending))
+        let (Refreshed::Refreshed { record, .. }, Some(proof)) = (refreshed, store.proof_of_life()?) else {
+            return Ok(Err(Gone::Lost));
+        };
+        let tending = Self::new(store, lease, proof, &record);
+        if !tending.is_named {
+            // It was claimed before we came to this.
+            return Ok(Err(Gone::HandedOver));
+        }
+        Ok(Ok(Self { written: record.heartbeat().map(str::to_owned).or_else(|| Some(String::new())), ..tending }))
     }
 
-    /// Takes over a lease that others may send heartbeats for as well. None if it is lost already.
-    pub(crate) fn take_over(store: &'a LeaseStore, lease: LeaseOf<'a>) -> StoreResult<Option<Self>> {
-        let Some(proof) = store.proof_of_life()? else { return Ok(None) };
-        let refreshed = store.hand_over(lease.kind, lease.owner, lease.token, Keeper::Process(proof.id()))?;
-        let tending = Self::begin(store, lease, refreshed)?;
-        Ok(tending.map(|tending| Self { written: None, ..tending }))
+    /// Takes over a lease that others may send heartbeats for as well.
+    pub(crate) fn take_over(store: &'a LeaseStore, lease: LeaseOf<'a>) -> StoreResult<Result<Self, Gone>> {
+        let Some(proof) = store.proof_of_life()? else { return Ok(Err(Gone::Lost)) };
+        let taken = store.hand_over(lease.kind, lease.owner, lease.token, Keeper::Process(proof.id()))?;
+        Ok(match taken {
+            Refreshed::Refreshed { record, .. } => Ok(Self::new(store, lease, proof, &record)),
+            _ => Err(Gone::Lost),
+        })
     }
 
-    fn begin(store: &'a LeaseStore, lease: LeaseOf<'a>, refreshed: Refreshed) -> StoreResult<Option<Self>> {
-        let (Refreshed::Refreshed { record, .. }, Some(proof)) = (refreshed, store.proof_of_life()?) else { return Ok(None) };
+    fn new(store: &'a LeaseStore, lease: LeaseOf<'a>, proof: ProofOfLife, record: &Record) -> Self {
         let pause = pause_for(record.ttl_minutes().unwrap_or_default());
         let is_named = record.alive() == Some(proof.id());
-        let written = record.heartbeat().map(str::to_owned);
-        Ok(Some(Self { store, lease, proof, pause, due: since_boot() + pause, is_named, written }))
+        Self { store, lease, proof, pause, due: since_boot() + pause, is_named, written: None }
     }
 
     /// Keeps the lease alive until something ends it.
     pub(crate) fn keep<R>(&mut self, until: Until<'_, R>) -> StoreResult<Kept<R>> {
         loop {
-            if let Some(over) = self.look()? {
-                return Ok(over);
+            if let Some(gone) = self.look()? {
+                return Ok(Kept::Gone(gone));
             }
             if let Some(reason) = (until.is_over)() {
                 return Ok(Kept::Until(reason));
             }
             if self.due <= since_boot() && !self.beat() {
-                return Ok(Kept::Lost);
+                return Ok(Kept::Gone(Gone::Lost));
             }
             let next = self.due.saturating_sub(since_boot()).min(LOOK_EVERY);
             if process::sleep_until_readable(until.news, Some(Instant::now() + next)).is_err() {
@@ -100,19 +113,19 @@ impl<'a> Tending<'a> {
     }
 
     /// What the lease shows, if it ends the keeping.
-    fn look<R>(&self) -> StoreResult<Option<Kept<R>>> {
+    fn look(&self) -> StoreResult<Option<Gone>> {
         let LeaseOf { kind, owner, token } = self.lease;
-        let Found::Lease(record) = self.store.found(kind)? else { return Ok(Some(Kept::Lost)) };
+        let Found::Lease(record) = self.store.found(kind)? else { return Ok(Some(Gone::Lost)) };
         if record.token() != Some(token) {
-            return Ok(Some(Kept::Lost));
+            return Ok(Some(Gone::Lost));
         }
         if self.is_named && record.alive() != Some(self.proof.id()) {
-            return Ok(Some(Kept::HandedOver));
+            return Ok(Some(Gone::HandedOver));
         }
         if self.written.is_some() && record.heartbeat() != self.written.as_deref() {
             // Claimed by a program that does not know proofs of life. Ours would end with this process.
             self.store.hand_over_claimed(kind, owner, token)?;
-            return Ok(Some(Kept::HandedOver));
+            return Ok(Some(Gone::HandedOver));
         }
         Ok(None)
     }
