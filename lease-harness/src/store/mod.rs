@@ -19,6 +19,7 @@ mod record;
 mod renew;
 mod survey;
 mod tend;
+mod wait;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ pub use options::StoreOptions;
 pub use outcome::{Acquired, Reaped, Reconciled, Refreshed, Released, Status};
 pub use owner::OwnerFence;
 pub use record::{Expiry, Found, Record};
+pub use wait::Waited;
 
 pub use crate::sys::clock::{Clock, Ids};
 pub use crate::sys::env::Env;
@@ -45,6 +47,7 @@ pub(crate) use owner::quoted;
 pub(crate) use record::to_f64;
 pub(crate) use renew::Keeper;
 pub(crate) use tend::{Kept, LeaseOf, Tending, Until};
+pub(crate) use wait::millis;
 
 use crate::json::{Json, Object};
 use crate::sys::disk::{self, At, Written};
