@@ -38,6 +38,7 @@ pub use record::{Expiry, Found, Record};
 pub use wait::Waited;
 
 pub use crate::sys::clock::{Clock, Ids};
+pub use crate::sys::disk::errno_name;
 pub use crate::sys::env::Env;
 
 pub(crate) use alive::{ProofOfLife, Vital, folder as alive_folder};
