@@ -62,3 +62,13 @@ fn run() {
 fn status() {
     check("status.txt", &["status", "--help"]);
 }
+
+const STORE: [&str; 7] = ["acquire", "heartbeat", "release", "status", "reap", "list", "reconcile"];
+
+#[test]
+fn store() {
+    check("store.txt", &["store", "--help"]);
+    for operation in STORE {
+        check(&format!("store-{operation}.txt"), &["store", operation, "--help"]);
+    }
+}

@@ -7,6 +7,7 @@ mod help;
 mod cargo_test;
 mod run;
 mod status;
+mod store;
 mod usage;
 
 #[cfg(feature = "test-nextest")]

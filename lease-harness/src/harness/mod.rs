@@ -20,3 +20,4 @@ pub(crate) use crate::sys::exit::{at_exit, exit_now};
 pub(crate) use times::minutes;
 
 pub use crate::pool::{CommandOverrides, Wait};
+pub use crate::sys::process::is_output_closed;

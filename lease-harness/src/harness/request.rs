@@ -14,8 +14,7 @@ use super::slot::{Slot, loss_watch};
 use super::who;
 use crate::json::number_text;
 use crate::pool::{
-    CommandOverrides, Outcome, Pool, PoolFile, PoolFileError, PoolFileErrorKind, PoolOptions, PoolStatus, SlotWanted, Standing,
-    Wait,
+    CommandOverrides, Outcome, Pool, PoolFile, PoolFileError, PoolOptions, PoolStatus, SlotWanted, Standing, Wait,
 };
 use crate::store::{self, Env, Found, LeaseStore, StoreOptions};
 use crate::sys::disk;
@@ -319,12 +318,7 @@ fn poll_from(env: &Env) -> Option<Duration> {
 
 /// A refusal that says of which file it speaks.
 fn about_file(error: &PoolFileError) -> SlotError {
-    let named = match (error.kind(), error.value()) {
-        (PoolFileErrorKind::Invalid, Some(value)) => format!("{}: {error} and is {value}", error.path().display()),
-        (PoolFileErrorKind::Invalid, None) => format!("{}: {error}", error.path().display()),
-        _ => error.to_string(),
-    };
-    let slot_error = SlotError::new(SlotErrorKind::Usage, named);
+    let slot_error = SlotError::new(SlotErrorKind::Usage, error.full_message());
     match error.source() {
         Some(cause) => slot_error.because(cause),
         None => slot_error,

@@ -403,8 +403,7 @@ fn time_left(wait: Wait, begun: Instant) -> Option<Duration> {
 
 fn timed_out(request: &Request<'_>, standing: &Standing) -> Outcome {
     let Wait::For(limit) = request.wanted.wait else { unreachable!("only a bounded wait ends by its time") };
-    #[expect(clippy::cast_precision_loss, reason = "waits are shorter than 2^53 ms")]
-    let waited_ms = limit.as_millis() as f64;
+    let waited_ms = store::millis(limit);
     Outcome::TimedOut { request_id: request.id.clone(), position: standing.position, eta_ms: standing.eta_ms, waited_ms }
 }
 

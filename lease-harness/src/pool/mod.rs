@@ -46,7 +46,7 @@ pub use tend::Tended;
 pub use upkeep::Cleaned;
 pub use view::{PoolStatus, QueuedStatus, SlotStatus};
 
-use crate::json::{Json, Object};
+use crate::json::{Json, Object, number_from_text};
 use crate::store::{self, Beat, Beaten, Env, LeaseStore};
 use crate::sys::disk::{self, At};
 use crate::sys::process;
@@ -205,8 +205,9 @@ impl Pool {
 fn ttl_from_env(env: &Env) -> PoolResult<Option<f64>> {
     for name in ["POOL_TTL_MINUTES", "E2E_LEASE_TTL_MINUTES"] {
         if let Some(text) = env.get(name) {
-            let minutes = text.trim().parse::<f64>().ok().filter(|minutes| minutes.is_finite() && *minutes > 0.0);
-            let refused = || PoolError::usage(format!("invalid {name} {} — must be a positive number", store::quoted(&text)));
+            let minutes = number_from_text(&text).filter(|minutes| minutes.is_finite() && *minutes > 0.0);
+            let refused =
+                || PoolError::usage(format!("invalid ttlMinutes in {name} {} — must be a positive number", store::quoted(&text)));
             return minutes.map(Some).ok_or_else(refused);
         }
     }

@@ -19,6 +19,7 @@ mod record;
 mod renew;
 mod survey;
 mod tend;
+mod wait;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,8 +35,10 @@ pub use options::StoreOptions;
 pub use outcome::{Acquired, Reaped, Reconciled, Refreshed, Released, Status};
 pub use owner::OwnerFence;
 pub use record::{Expiry, Found, Record};
+pub use wait::Waited;
 
 pub use crate::sys::clock::{Clock, Ids};
+pub use crate::sys::disk::errno_name;
 pub use crate::sys::env::Env;
 
 pub(crate) use alive::{ProofOfLife, Vital, folder as alive_folder};
@@ -45,6 +48,7 @@ pub(crate) use owner::quoted;
 pub(crate) use record::to_f64;
 pub(crate) use renew::Keeper;
 pub(crate) use tend::{Gone, Kept, LeaseOf, Tending, Until};
+pub(crate) use wait::millis;
 
 use crate::json::{Json, Object};
 use crate::sys::disk::{self, At, Written};

@@ -219,4 +219,43 @@ pub(super) const DECISIONS: &[Decision] = &[
         said: None,
         why: "the contract says that empty values count as unset, wherever they stand",
     },
+    Decision {
+        file: "cli",
+        tag: "differs",
+        cases: &[
+            "lease: GIT_DIR of another repository is followed",
+            "lease: GIT_DIR and GIT_WORK_TREE of another repository are followed",
+            "lease: GIT_COMMON_DIR of another repository",
+            "lease: GIT_DIR that does not exist: the working folder counts",
+        ],
+        what: "the repository around the working folder counts",
+        said: Some("work/repo/logs is there"),
+        why: "the contract says that what a hook exports is ignored: all that share a repository share its store",
+    },
 ];
+
+/// Where a binding case and the contract say different things, and what we do.
+pub(super) struct Contradiction {
+    /// The vector file, without its ending.
+    pub(super) file: &'static str,
+    /// The cases. They agree.
+    pub(super) cases: &'static [&'static str],
+    /// What the contract says.
+    #[expect(dead_code, reason = "for the reader")]
+    pub(super) contract: &'static str,
+    /// What we do.
+    #[expect(dead_code, reason = "for the reader")]
+    pub(super) what: &'static str,
+    /// Why.
+    #[expect(dead_code, reason = "for the reader")]
+    pub(super) why: &'static str,
+}
+
+/// All contradictions, by file.
+pub(super) const CONTRADICTIONS: &[Contradiction] = &[Contradiction {
+    file: "cli",
+    cases: &["lease: repeated flags, the last one counts"],
+    contract: "repeated flags are usage errors",
+    what: "in the families for scripts the last one counts; the commands for people refuse a repeated one",
+    why: "scripts that append to a list of options were written for programs where the last one counts",
+}];

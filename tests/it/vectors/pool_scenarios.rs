@@ -16,7 +16,7 @@ use super::stage::{Stage, args_of, at_step, steps};
 
 #[test]
 fn pool_scenarios_agree() {
-    report::check(&load("pool-scenarios"), 159, 135, replay);
+    report::check(&load("pool-scenarios"), 159, 132, replay);
 }
 
 /// A pool on a stage, with the behaviour of its hooks.

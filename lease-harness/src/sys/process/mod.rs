@@ -20,6 +20,7 @@ pub(crate) use bound::{Bound, replace_self};
 pub(crate) use detach::{say_and_let_go, spawn_detached};
 pub(crate) use helper::{die_with_parent, host_name, sleep_until_end, user_name};
 pub(crate) use marked::kill_marked;
+pub use origin::is_output_closed;
 pub(crate) use witness::Witness;
 
 /// How often the state of a process is looked at where the system cannot tell when it ends.
