@@ -1,5 +1,6 @@
 //! What the packages promise together, with real processes, ports, signals and databases.
 
+mod chance;
 mod crowd;
 mod doctests;
 mod garbage;
@@ -11,6 +12,7 @@ mod nesting;
 mod pool_rules;
 mod refusals;
 mod runners;
+mod runs;
 mod signals;
 mod storm;
 mod support;
