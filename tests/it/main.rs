@@ -21,7 +21,7 @@ mod vectors;
 
 #[cfg(feature = "nextest")]
 mod equivalence;
+#[cfg(feature = "node")]
+mod peer;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(feature = "python")]
-mod third_party;
