@@ -3,7 +3,10 @@
 //! It is the one in `tests/peer`, or whichever `LEASE_REFERENCE_IMPL` names by its `durable-lease.mjs`, with the `pool.mjs`
 //! beside it or `LEASE_REFERENCE_POOL`.
 
+mod burial;
+mod keys;
 mod pairs;
+mod race;
 mod replay;
 mod sharing;
 
