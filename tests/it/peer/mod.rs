@@ -4,6 +4,7 @@
 //! beside it or `LEASE_REFERENCE_POOL`.
 
 mod burial;
+mod fairness;
 mod keys;
 mod pairs;
 mod race;
