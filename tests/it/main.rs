@@ -1,5 +1,6 @@
 //! What the packages promise together, with real processes, ports, signals and databases.
 
+mod chance;
 mod crowd;
 mod deferred;
 mod doctests;
@@ -12,6 +13,7 @@ mod nesting;
 mod pool_rules;
 mod refusals;
 mod runners;
+mod runs;
 mod signals;
 mod storm;
 mod support;
@@ -20,7 +22,7 @@ mod vectors;
 
 #[cfg(feature = "nextest")]
 mod equivalence;
+#[cfg(feature = "node")]
+mod peer;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(feature = "python")]
-mod third_party;
