@@ -66,7 +66,7 @@ pub fn wait_for_claim(
     claim_within: Option<Duration>,
     announce: impl FnOnce(&Requested) -> io::Result<()>,
 ) -> Result<Deferred, SlotError> {
-    let ending = Ending::new(true, None)?;
+    let ending = Ending::on_signals()?;
     let pool = pool.stopped_by(ending.stop());
     let requested = pool.request(wanted)?;
     if let Err(error) = announce(&requested) {
@@ -118,7 +118,7 @@ impl Keeper {
             false => Ok(process),
         });
         let no_process = |error| SlotError::new(SlotErrorKind::Usage, format!("there is no process {process}: {error}"));
-        Ok(Self { process: opened.map_err(no_process)?, ending: Ending::new(true, None)? })
+        Ok(Self { process: opened.map_err(no_process)?, ending: Ending::on_signals()? })
     }
 
     /// Whether the followed process has ended.

@@ -8,8 +8,10 @@ use crate::pool::Stop;
 use crate::sys::signal::{self, Caught};
 
 /// What ends a wait before its time: a signal, or that nobody waits for the slot any more.
+///
+/// As long as it lives, the signals do not end the process.
 #[derive(Clone, Debug)]
-pub(super) struct Ending {
+pub struct Ending {
     signals: Option<Arc<Mutex<EndingSignal>>>,
     given_up: Option<Arc<AtomicBool>>,
 }
@@ -21,6 +23,14 @@ struct EndingSignal {
 }
 
 impl Ending {
+    /// Catches SIGINT, SIGTERM, SIGHUP and SIGQUIT, for a program that only waits and then tells of what it got.
+    ///
+    /// # Errors
+    /// When they cannot be caught.
+    pub fn on_signals() -> Result<Self, SlotError> {
+        Self::new(true, None)
+    }
+
     pub(super) fn new(wanted: bool, given_up: Option<Arc<AtomicBool>>) -> Result<Self, SlotError> {
         let no_signals = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot catch signals: {error}"));
         let caught = wanted.then(Caught::start).transpose().map_err(no_signals)?;
@@ -29,17 +39,21 @@ impl Ending {
     }
 
     /// For commands that run for the slot, if there is anything that could end them.
-    pub(super) fn stop(&self) -> Option<Stop> {
+    #[must_use]
+    pub fn stop(&self) -> Option<Stop> {
         let ending = self.clone();
         (self.signals.is_some() || self.given_up.is_some()).then(|| Arc::new(move || ending.is_asked()) as Stop)
     }
 
-    pub(super) fn is_asked(&self) -> bool {
+    /// Whether the wait is to end.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
         self.signal().is_some() || self.given_up.as_ref().is_some_and(|given_up| given_up.load(Ordering::Acquire))
     }
 
-    /// The first one that came.
-    pub(super) fn signal(&self) -> Option<i32> {
+    /// The first signal that came.
+    #[must_use]
+    pub fn signal(&self) -> Option<i32> {
         let mut ending = self.signals.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         let came = ending.caught.drain();
         ending.first = ending.first.or_else(|| (came & signal::END_REQUESTS).iter().next());

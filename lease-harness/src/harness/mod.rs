@@ -11,6 +11,7 @@ mod times;
 mod who;
 
 pub use child::{Child, Ended, LossWatch, exec, exit_like};
+pub use ending::Ending;
 pub use error::{SlotError, SlotErrorKind};
 pub use request::{PoolInfo, SlotRequest, Waiting};
 pub use slot::Slot;

@@ -16,7 +16,7 @@ use crate::json::number_text;
 use crate::pool::{
     CommandOverrides, Outcome, Pool, PoolFile, PoolFileError, PoolOptions, PoolStatus, SlotWanted, Standing, Wait,
 };
-use crate::store::{self, Env, Found, LeaseStore, StoreOptions};
+use crate::store::{self, Found, LeaseStore, StoreOptions};
 use crate::sys::disk;
 
 /// Where a waiter stands.
@@ -284,13 +284,7 @@ impl SlotRequest {
         let owner = self.owner_name(&pool)?;
         let mut listener = self.listener.take();
         let session = self.session.clone().unwrap_or_else(|| who::session(&self.store.env));
-        let wanted = SlotWanted {
-            session: Some(&session),
-            wait: self.wait,
-            heartbeat: self.heartbeat,
-            poll: poll_from(&self.store.env),
-            ..SlotWanted::by(&owner)
-        };
+        let wanted = SlotWanted { session: Some(&session), wait: self.wait, heartbeat: self.heartbeat, ..SlotWanted::by(&owner) };
         let loss = loss_watch()?;
         let mut tell = Teller::new(pool.file().name(), listener.as_mut());
         let outcome = pool.acquire(&wanted, &mut |standing: &Standing| {
@@ -308,12 +302,6 @@ impl SlotRequest {
             (Err(error), None) => Err(error.into()),
         }
     }
-}
-
-/// The longest pause between looks, as other implementations let it be set.
-fn poll_from(env: &Env) -> Option<Duration> {
-    let text = env.get("POOL_POLL_MS").or_else(|| env.get("E2E_LEASE_POLL_MS"))?;
-    text.trim().parse().ok().map(Duration::from_millis)
 }
 
 /// A refusal that says of which file it speaks.

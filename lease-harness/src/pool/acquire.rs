@@ -7,8 +7,8 @@ use super::prepare::{HeldSlot, Preparing};
 use super::queue::{Entry, Mode, Queue};
 use super::slot::SlotDef;
 use super::{Pool, decide, eta};
-use crate::json::{Json, object};
-use crate::store::{self, AcquireRequest, Acquired, Found, Record};
+use crate::json::{Json, number_from_text, object};
+use crate::store::{self, AcquireRequest, Acquired, Env, Found, Record};
 use crate::sys::watch::{Watch, Woken};
 
 /// A waiter looks this often even if nothing is reported: at holders that died where it cannot be watched.
@@ -43,7 +43,7 @@ pub struct SlotWanted<'a> {
     pub ttl_minutes: Option<f64>,
     /// How long to wait.
     pub wait: Wait,
-    /// The longest pause between two looks at the queue.
+    /// The longest pause between two looks at the queue; else `POOL_POLL_MS`.
     pub poll: Option<Duration>,
     /// The pause between two heartbeats of the lease; a sixth of its lifetime if not given.
     pub heartbeat: Option<Duration>,
@@ -205,7 +205,8 @@ impl Pool {
         watch: &Watch,
         begun: Instant,
     ) -> PoolResult<Outcome> {
-        let mut pause = Pause::new(request.wanted.poll, watch.is_live());
+        let poll = request.wanted.poll.or_else(|| poll_from(&self.env));
+        let mut pause = Pause::new(poll, watch.is_live());
         loop {
             let (place, entry, distance) = match self.look(request)? {
                 Look::Granted(held) => return Ok(Outcome::Granted(held)),
@@ -405,6 +406,13 @@ fn timed_out(request: &Request<'_>, standing: &Standing) -> Outcome {
     let Wait::For(limit) = request.wanted.wait else { unreachable!("only a bounded wait ends by its time") };
     let waited_ms = store::millis(limit);
     Outcome::TimedOut { request_id: request.id.clone(), position: standing.position, eta_ms: standing.eta_ms, waited_ms }
+}
+
+/// The longest pause between looks, as other implementations let it be set.
+fn poll_from(env: &Env) -> Option<Duration> {
+    let text = env.get("POOL_POLL_MS").or_else(|| env.get("E2E_LEASE_POLL_MS"))?;
+    let millis = number_from_text(&text).filter(|millis| 0.0 <= *millis)?;
+    Duration::try_from_secs_f64(millis / 1e3).ok()
 }
 
 /// The pauses between looks: short after a change, longer while nothing happens.

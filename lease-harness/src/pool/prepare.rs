@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::acquire::Request;
 use super::error::{PoolError, PoolResult};
 use super::grant::{self, Grant, Granted};
-use super::hooks::{Action, Stop};
+use super::hooks::{Action, Stop, Unready};
 use super::queue::Mode;
 use super::slot::SlotDef;
 use super::{Pool, RUN_TOKEN};
@@ -80,7 +80,7 @@ impl Preparing<'_> {
                 return Err(match () {
                     () if lost.get().is_some() => self.lease_lost(),
                     () if self.is_called_off() => self.called_off(),
-                    () => self.failed(state, event, &error),
+                    () => self.failed(state, event, error),
                 });
             }
         }
@@ -150,11 +150,15 @@ impl Preparing<'_> {
         let _ = self.pool.store.release(self.slot.kind(), self.owner(), self.token());
     }
 
-    fn failed(&self, state: &str, event: &str, error: &str) -> PoolError {
+    fn failed(&self, state: &str, event: &str, why: Unready) -> PoolError {
         // What the command has started and left behind can be told by its token now, and by nobody afterwards.
         let _ = process::kill_marked(RUN_TOKEN, self.token());
         self.give_back();
-        self.record(state, event, error, [("error", Json::from(error))])
+        let error = self.record(state, event, &why.text, [("error", Json::from(&why.text))]);
+        match why.source {
+            Some(source) => error.because(source),
+            None => error,
+        }
     }
 
     /// Whoever has cancelled the request knows, so that no file has to tell.

@@ -166,8 +166,9 @@ impl Pool {
     }
 
     fn clean(&self, slot: &SlotDef, mark: Option<&str>) -> Result<(), String> {
-        self.run_action(Action::Reset, slot, mark)?;
-        self.run_action(Action::Health, slot, mark)
+        let run = |action| self.run_action(action, slot, mark).map_err(|failure| failure.text);
+        run(Action::Reset)?;
+        run(Action::Health)
     }
 
     /// Makes a slot that nobody holds clean again, holding it meanwhile.
@@ -212,7 +213,7 @@ impl Pool {
 
     /// Whether a slot is fit for use; the failure's text if not.
     pub fn health(&self, slot: &SlotDef) -> Result<(), String> {
-        self.run_action(Action::Health, slot, None)
+        self.run_action(Action::Health, slot, None).map_err(|failure| failure.text)
     }
 
     /// Sweeps and tells how the pool stands afterwards.
