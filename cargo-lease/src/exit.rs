@@ -57,6 +57,11 @@ impl Failure {
         Self::new(LOST, sentence)
     }
 
+    /// A signal asked us to end; we die of it.
+    pub(crate) fn ended_by(signal: i32) -> Self {
+        Self { signal: Some(signal), ..Self::new(INTERNAL, format!("interrupted by signal {signal}")) }
+    }
+
     /// Something that should not happen.
     pub(crate) fn internal(message: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(INTERNAL, message).because(source)

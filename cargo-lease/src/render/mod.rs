@@ -6,4 +6,4 @@ mod time;
 mod wait;
 
 pub(crate) use status::{status_news, status_table};
-pub(crate) use wait::WaitReport;
+pub(crate) use wait::{WaitReport, tell_place};

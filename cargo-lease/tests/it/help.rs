@@ -63,12 +63,15 @@ fn status() {
     check("status.txt", &["status", "--help"]);
 }
 
-const STORE: [&str; 7] = ["acquire", "heartbeat", "release", "status", "reap", "list", "reconcile"];
-
 #[test]
-fn store() {
-    check("store.txt", &["store", "--help"]);
-    for operation in STORE {
-        check(&format!("store-{operation}.txt"), &["store", operation, "--help"]);
+fn families() {
+    let store = ["acquire", "heartbeat", "release", "status", "reap", "list", "reconcile"];
+    let pool =
+        ["acquire", "request", "claim", "cancel", "heartbeat", "reset", "release", "reprovision", "health", "status", "pump"];
+    for (family, operations) in [("store", &store[..]), ("pool", &pool)] {
+        check(&format!("{family}.txt"), &[family, "--help"]);
+        for operation in operations {
+            check(&format!("{family}-{operation}.txt"), &[family, operation, "--help"]);
+        }
     }
 }

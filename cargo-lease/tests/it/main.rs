@@ -5,6 +5,8 @@ mod lab;
 mod help;
 
 mod cargo_test;
+mod pool;
+mod pool_shell;
 mod run;
 mod status;
 mod store;

@@ -17,14 +17,34 @@ use super::stage::{at_step, steps};
 use super::symbols::Symbols;
 use crate::support::lab;
 
+/// Cases that are replayed when there is a detached waiter.
+const LATER: [&str; 6] = [
+    "pool: request on a free pool, waiter grants, claim",
+    "pool: request while saturated, claim queued, granted after the release",
+    "pool: request passes its flags to the waiter",
+    "pool: claim of an unknown request",
+    "pool: claim of a lost lease",
+    "pool: nudge command from the environment gets the line",
+];
+
 const NO_ENTRIES: &str = "{\n  \"entries\": []\n}\n";
 
 #[test]
 fn command_lines_agree() {
     let VectorFile { name, cases, is_ours } = load("cli");
-    // The pool's operations come next.
-    let cases = cases.into_iter().filter(|case| case.name.starts_with("lease:")).collect();
-    report::check(&VectorFile { name, cases, is_ours }, 69, 56, replay);
+    let (later, cases): (Vec<_>, Vec<_>) = cases.into_iter().partition(is_later);
+    let later: Vec<_> = later.iter().map(|case| case.name.as_str()).collect();
+    assert!(!is_ours || later == LATER, "these wait for requests and claims: {later:?}");
+    report::check(&VectorFile { name, cases, is_ours }, 158 - LATER.len(), 131 - LATER.len(), replay);
+}
+
+/// Whether something is requested or claimed, and not only refused.
+fn is_later(case: &Case) -> bool {
+    let is_deferred = |step: &Json| {
+        let op = list(step, "args").first().and_then(Json::as_str);
+        matches!(op, Some("request" | "claim")) && step.get("exit").and_then(Json::as_f64) != Some(2.0)
+    };
+    steps(&case.body).iter().any(is_deferred)
 }
 
 /// Two folders, what was started in them, and what the recorded ids stand for.

@@ -93,6 +93,8 @@ fn of_a_repeated_option_the_last_counts() {
     let call = accepted(&["--store", "a", "store", "--kind", "a", "status", "--kind=b", "--store", "b", "--pretty", "--pretty"]);
     assert_eq!((call.options.kind.as_str(), call.options.shape), ("b", Shape::Pretty));
     assert_eq!(call.options.lease.store, Some("b".into()));
+    let call = accepted(&["pool", "acquire", "--owner", "a", "--pretty", "--shell", "--pretty"]);
+    assert_eq!(call.options.shape, Shape::Shell);
 }
 
 #[test]
@@ -118,6 +120,14 @@ fn numbers_are_javascripts_and_checked_wherever_they_stand() {
         refused(&["store", "status", "--kind", "a", "--wait-ms", text], &["--wait-ms", text]);
     }
     refused(&["store", "list", "--payload", "{nope"], &["--payload", "{nope", "JSON"]);
+    let deferred = accepted(&["pool", "status", "--keep", "417", "--claim-within", "0.5", "--poll-ms", "20"]).options;
+    assert_eq!(
+        (deferred.keep, deferred.claim_within_minutes, deferred.poll),
+        (Some(417), Some(0.5), Some(Duration::from_millis(20)))
+    );
+    for text in ["0", "-1", "4294967295", "me"] {
+        refused(&["pool", "status", "--keep", text], &["--keep", text]);
+    }
 }
 
 #[test]
@@ -125,6 +135,9 @@ fn what_is_needed_is_named() {
     refused(&["store", "acquire"], &["--kind", "--owner", "--ttl"]);
     refused(&["store", "release", "--kind", "a"], &["--owner", "--token"]);
     refused(&["store", "release", "--force"], &["--kind"]);
+    refused(&["pool", "release", "--slot", "1"], &["--owner", "--token"]);
+    refused(&["pool", "claim", "--owner", "a"], &["--request"]);
+    refused(&["pool", "cancel", "--request", "a"], &["--owner"]);
     assert!(accepted(&["store", "release", "--kind", "a", "--force"]).options.force);
 }
 
@@ -143,6 +156,9 @@ fn mistakes_are_named_with_what_may_be_meant() {
     refused(&["store", "list", "--no-wait=1"], &["--no-wait=1", "requires a value"]);
     refused(&["store", "list", "-x"], &["-x"]);
     refused(&["store", "--pretty", "list"], &["--pretty", "behind"]);
+    refused(&["pool", "--owner", "a", "--shell", "acquire"], &["--shell", "behind"]);
+    refused(&["pool", "acquire", "--owner", "a", "--no-wait=1"], &["--no-wait=1", "requires a value"]);
+    refused(&["--wait", "1m", "pool", "acquire", "--owner", "a"], &["--wait", "'--wait-ms'"]);
     refused(&["--pretty", "store", "list"], &["--pretty"]);
     refused(&["--wrap", "all", "store", "list"], &["--wrap"]);
 }

@@ -17,7 +17,9 @@ use crate::exit::{self, Failure};
 pub(super) fn print(document: &Json, shape: Shape) -> Result<ExitCode, Failure> {
     let text = match shape {
         Shape::Pretty => document.to_pretty(),
-        Shape::Compact | Shape::Shell => document.to_text(),
+        Shape::Compact => document.to_text(),
+        // Somebody may evaluate even a refusal; the same document, in which a shell finds nothing to expand.
+        Shape::Shell => document.to_text().replace('$', "\\u0024").replace('`', "\\u0060"),
     };
     write(&(text + "\n"))?;
     Ok(exit::answered(document.get("ok").and_then(Json::as_bool) != Some(false)))

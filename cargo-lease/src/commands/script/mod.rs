@@ -1,6 +1,10 @@
 //! The families for scripts: each operation does one thing and prints one document of the format.
 
+mod acquire;
 mod answer;
+mod deferred;
+mod pool;
+mod shell;
 mod store;
 
 use std::process::ExitCode;
@@ -13,6 +17,6 @@ use crate::resolve::Surroundings;
 pub(super) fn run(call: &Call, around: &Surroundings) -> Result<ExitCode, Failure> {
     match call.op {
         Op::Store(op) => store::run(op, &call.options, around),
-        Op::Pool(_) => Err(Failure::internal("not built yet", "")),
+        Op::Pool(op) => pool::run(op, &call.options, around),
     }
 }

@@ -60,7 +60,8 @@ With --shell the grant is printed as assignments for a POSIX shell: the grant's 
 
 Examples:
   cargo lease pool acquire --owner ci --no-wait
-  grant=$(cargo lease pool acquire --owner ci --shell) && eval \"$grant\"",
+  grant=$(cargo lease pool acquire --owner ci --shell) || exit
+  eval \"$grant\"",
         },
         Operation {
             name: "request",
@@ -183,6 +184,7 @@ found as for all commands: see `cargo lease --help`.
 Exit codes: 0 done (status: always), 1 refused, 2 usage, 3 internal.
 
 Examples:
-  grant=$(cargo lease pool acquire --owner ci --wait-ms 60000 --shell) && eval \"$grant\"
+  grant=$(cargo lease pool acquire --owner ci --wait-ms 60000 --shell) || exit
+  eval \"$grant\"
   cargo lease pool release --slot \"$POOL_LEASE_SLOT\" --owner ci --token \"$POOL_LEASE_TOKEN\"",
 };
