@@ -33,13 +33,15 @@ pub(crate) struct Failure {
     code: u8,
     /// The signal that ended us, in place of the code: we die of it, and it needs no explanation.
     signal: Option<i32>,
+    /// Whether it was said already.
+    is_told: bool,
     message: String,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl Failure {
     fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, signal: None, message: message.into(), source: None }
+        Self { code, signal: None, is_told: false, message: message.into(), source: None }
     }
 
     /// What a layer below says, with its causes.
@@ -60,6 +62,16 @@ impl Failure {
     /// A signal asked us to end; we die of it.
     pub(crate) fn ended_by(signal: i32) -> Self {
         Self { signal: Some(signal), ..Self::new(INTERNAL, format!("interrupted by signal {signal}")) }
+    }
+
+    /// A refusal that has no document.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::new(REFUSED, message)
+    }
+
+    /// A process of ours has said why it ended with this code, so we only end like it.
+    pub(crate) fn told(code: u8) -> Self {
+        Self { is_told: true, ..Self::new(code, "a process of ours has failed") }
     }
 
     /// Something that should not happen.
@@ -84,7 +96,9 @@ impl Failure {
         if let Some(signal) = self.signal {
             return exit_like(&Ended::Killed(signal));
         }
-        report(self);
+        if !self.is_told {
+            report(self);
+        }
         ExitCode::from(self.code)
     }
 }

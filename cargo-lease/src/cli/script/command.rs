@@ -7,7 +7,7 @@ use clap::builder::{OsStringValueParser, StyledStr, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, Error};
 
-use super::table::{Family, Flag, Need, Operation, SHAPES, Takes};
+use super::table::{DETACHED, Family, Flag, Need, Operation, SHAPES, Takes};
 use super::{Call, FAMILIES, Options, value};
 
 /// The families as commands of the whole.
@@ -167,8 +167,12 @@ impl Family {
         let Some(option) = shown.split(' ').next().filter(|option| option.starts_with('-')) else { return error };
         let is_it = |word: &&OsString| word.to_string_lossy().split('=').next() == Some(option);
         let typed = words.iter().find(is_it).map_or(option.into(), |word| word.to_string_lossy());
-        let switches: Vec<String> =
-            self.flags.iter().filter(|flag| flag.takes == Takes::Nothing).map(|flag| format!("--{}", flag.name)).collect();
+        let switches: Vec<String> = self
+            .flags
+            .iter()
+            .filter(|flag| flag.takes == Takes::Nothing && flag.name != DETACHED)
+            .map(|flag| format!("--{}", flag.name))
+            .collect();
         let others = format!("an option other than {} requires a value", switches.join(", "));
         match error.kind() {
             ErrorKind::UnknownArgument => tip(&mut error, format!("as to '{typed}': {others}")),

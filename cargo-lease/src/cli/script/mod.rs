@@ -16,7 +16,7 @@ use clap::ArgMatches;
 use lease_harness::json::Json;
 
 pub(crate) use command::{definitions, parse};
-pub(crate) use table::{Op, PoolOp, StoreOp};
+pub(crate) use table::{DETACHED, Op, PoolOp, StoreOp};
 
 use super::LeaseOptions;
 use table::Family;
@@ -45,7 +45,6 @@ pub(crate) struct Options {
     pub(crate) owner: String,
     pub(crate) token: String,
     pub(crate) slot: String,
-    #[expect(dead_code, reason = "deferred requests are not built yet")]
     pub(crate) request: String,
     pub(crate) payload: Json,
     pub(crate) ttl_minutes: Option<f64>,
@@ -53,11 +52,12 @@ pub(crate) struct Options {
     pub(crate) no_wait: bool,
     pub(crate) poll: Option<Duration>,
     /// For how many minutes a deferred grant may stay unclaimed.
-    #[cfg_attr(not(test), expect(dead_code, reason = "deferred requests are not built yet"))]
     pub(crate) claim_within_minutes: Option<f64>,
     /// The number of a process that the lease follows.
     pub(crate) keep: Option<u32>,
     pub(crate) force: bool,
+    /// Whether to do the part of the operation that outlives it: see [`DETACHED`].
+    pub(crate) detached: bool,
     pub(crate) shape: Shape,
 }
 
@@ -100,6 +100,7 @@ impl Options {
             claim_within_minutes: typed.value("claim-within").flatten(),
             keep: typed.value("keep").flatten(),
             force: typed.is_set("force"),
+            detached: typed.is_set(DETACHED),
             shape: match (typed.is_set("shell"), typed.is_set("pretty")) {
                 (true, _) => Shape::Shell,
                 (false, true) => Shape::Pretty,

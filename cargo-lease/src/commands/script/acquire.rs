@@ -6,7 +6,8 @@ use lease_harness::harness::Ending;
 use lease_harness::pool::{Grant, HeldSlot, Outcome, Pool, PoolError, SlotWanted, Standing, Wait};
 
 use super::answer::{self, check_output, print};
-use super::{deferred, shell};
+use super::detached::{Lease, StartedKeeper};
+use super::shell;
 use crate::cli::script::{Options, Shape};
 use crate::exit::{self, Failure};
 use crate::render::tell_place;
@@ -18,6 +19,7 @@ pub(super) fn run(pool: &Pool, options: &Options, settings: &Settings) -> Result
     if options.shape == Shape::Shell {
         shell::check(pool.file())?;
     }
+    let keeper = options.keep.map(|_| StartedKeeper::start()).transpose()?;
     let ending = Ending::on_signals()?;
     let outcome = wait(pool, options, settings, &ending);
     let (held, signal) = match (outcome, ending.signal()) {
@@ -30,7 +32,7 @@ pub(super) fn run(pool: &Pool, options: &Options, settings: &Settings) -> Result
         give_back(pool, *held)?;
         return Err(Failure::ended_by(signal));
     }
-    tell(pool, *held, options)
+    tell(pool, *held, keeper, options.shape)
 }
 
 fn wait(pool: &Pool, options: &Options, settings: &Settings, ending: &Ending) -> Result<Outcome, PoolError> {
@@ -54,23 +56,31 @@ fn wait(pool: &Pool, options: &Options, settings: &Settings, ending: &Ending) ->
 }
 
 /// Hands the lease over and prints the grant. A grant that nobody was told of is given back.
-fn tell(pool: &Pool, held: HeldSlot, options: &Options) -> Result<ExitCode, Failure> {
-    let grant = match options.keep {
-        Some(process) => deferred::keep(pool, held, process)?,
+fn tell(pool: &Pool, held: HeldSlot, keeper: Option<StartedKeeper>, shape: Shape) -> Result<ExitCode, Failure> {
+    let grant = held.grant().clone();
+    let document = grant.to_json();
+    let say = || match shape {
+        Shape::Shell => answer::write(&shell::exports(pool.file(), &document)?).map(|()| exit::answered(true)),
+        shape => print(&document, shape),
+    };
+    let told = match keeper {
+        // Our own heartbeat goes on until it is in the keeper's hands.
+        Some(keeper) => {
+            let lease = Lease { what: grant.slot().id().clone(), owner: grant.owner(), token: grant.token() };
+            let told = keeper.keep(&lease, say);
+            drop(held);
+            told
+        }
         None => match pool.leave(held) {
-            Ok(grant) => grant,
-            Err(error) => return Err(refused(error, options.shape)?),
+            Ok(_) => say(),
+            Err(error) => return Err(refused(error, shape)?),
         },
     };
-    let printed = match options.shape {
-        Shape::Shell => answer::write(&shell::exports(pool.file(), &grant)?).map(|()| exit::answered(true)),
-        shape => print(&grant.to_json(), shape),
-    };
-    if printed.is_err() {
+    if told.is_err() {
         // Should this fail too, the lease ends by its TTL.
         let _ = release(pool, &grant);
     }
-    printed
+    told
 }
 
 /// The failure of a slot that was had and could not be made ready is an answer; the error says it to people. That a command
@@ -84,7 +94,7 @@ fn refused(error: PoolError, shape: Shape) -> Result<Failure, Failure> {
 }
 
 /// Gives back a slot that nobody was told of.
-pub(super) fn give_back(pool: &Pool, held: HeldSlot) -> Result<(), Failure> {
+fn give_back(pool: &Pool, held: HeldSlot) -> Result<(), Failure> {
     let grant = held.grant().clone();
     // No beat may come behind the release.
     drop(held);

@@ -3,6 +3,7 @@
 mod acquire;
 mod answer;
 mod deferred;
+mod detached;
 mod pool;
 mod shell;
 mod store;

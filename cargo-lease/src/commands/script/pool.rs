@@ -6,6 +6,7 @@ use lease_harness::json::{Json, object};
 use lease_harness::pool::{Pool, PoolFile, PoolOptions, SlotDef};
 
 use super::answer::print;
+use super::detached::{self, Place};
 use super::{acquire, deferred, store};
 use crate::cli::script::{Options, PoolOp};
 use crate::commands::cargo::cargo_program;
@@ -15,12 +16,19 @@ use crate::resolve::{Manifests, Settings, Surroundings, find_pool_file};
 /// Does one operation.
 pub(super) fn run(op: PoolOp, options: &Options, around: &Surroundings) -> Result<ExitCode, Failure> {
     let settings = Settings::read_shared(&options.lease, around)?;
-    let pool = open(op, options, &settings, around)?;
+    let open = || open(op, options, &settings, around);
+    if op == PoolOp::Request && !options.detached {
+        return deferred::request(open, options);
+    }
+    let pool = open()?;
+    if let (PoolOp::Acquire | PoolOp::Claim, true, Some(process)) = (op, options.detached, options.keep) {
+        return detached::keep(process, Place::Pool(&pool));
+    }
     let Options { owner, token, .. } = options;
     let slot = || pool.slot(Some(&Json::from(&options.slot)));
     let document = match op {
         PoolOp::Acquire => return acquire::run(&pool, options, &settings),
-        PoolOp::Request => return deferred::request(&pool, options, &settings),
+        PoolOp::Request => return deferred::wait(&pool, options, &settings, around),
         PoolOp::Claim => return deferred::claim(&pool, options),
         PoolOp::Cancel => return deferred::cancel(&pool, options),
         PoolOp::Heartbeat => slot()?.answer(pool.heartbeat(slot()?, owner, token)?.to_json()),

@@ -3,8 +3,8 @@
 //! They are evaluated with `eval`, so nothing in them may be anything but a value: everything stands in single quotes, and
 //! what cannot be the value of a variable is refused before a slot is taken.
 
-use lease_harness::json::utf16_units;
-use lease_harness::pool::{Grant, PoolFile, SlotDef};
+use lease_harness::json::{Json, utf16_units};
+use lease_harness::pool::PoolFile;
 
 use crate::exit::Failure;
 
@@ -17,7 +17,7 @@ pub(super) fn check(file: &PoolFile) -> Result<(), Failure> {
     for slot in file.slots() {
         let id = (slot_variable(file), slot.id_text().to_owned());
         for (name, value) in slot.grant_env().iter().chain([&id]) {
-            export(slot, name, value)?;
+            export(slot.id_text(), name, value)?;
         }
     }
     Ok(())
@@ -28,23 +28,27 @@ pub(super) fn check(file: &PoolFile) -> Result<(), Failure> {
 /// # Errors
 ///
 /// As [`check`].
-pub(super) fn exports(file: &PoolFile, grant: &Grant) -> Result<String, Failure> {
+pub(super) fn exports(file: &PoolFile, grant: &Json) -> Result<String, Failure> {
+    let text = |value: Option<&Json>| match value {
+        Some(Json::String(text)) => text.clone(),
+        Some(value) => value.to_text(),
+        None => String::new(),
+    };
     let prefix = file.shell_prefix();
-    let ours = [
-        (slot_variable(file), grant.slot().id_text().to_owned()),
-        (format!("{prefix}_TOKEN"), grant.token().to_owned()),
-        (format!("{prefix}_OWNER"), grant.owner().to_owned()),
-    ];
-    grant.env().iter().chain(&ours).map(|(name, value)| export(grant.slot(), name, value)).collect()
+    let id = text(grant.get("slot_id"));
+    let ours = [("SLOT", id.clone()), ("TOKEN", text(grant.get("token"))), ("OWNER", text(grant.get("owner")))];
+    let env = grant.get("env").and_then(Json::as_object).into_iter().flat_map(|env| env.iter());
+    let env = env.map(|(name, value)| (name.to_owned(), text(Some(value))));
+    let ours = ours.into_iter().map(|(name, value)| (format!("{prefix}_{name}"), value));
+    env.chain(ours).map(|(name, value)| export(&id, &name, &value)).collect()
 }
 
 fn slot_variable(file: &PoolFile) -> String {
     format!("{}_SLOT", file.shell_prefix())
 }
 
-fn export(slot: &SlotDef, name: &str, value: &str) -> Result<String, Failure> {
-    let refused =
-        |why: &str| Failure::usage(format!("slot {}: {name} {why}, so it cannot be printed for a shell", slot.id_text()));
+fn export(slot_id: &str, name: &str, value: &str) -> Result<String, Failure> {
+    let refused = |why: &str| Failure::usage(format!("slot {slot_id}: {name} {why}, so it cannot be printed for a shell"));
     if !is_name(name) {
         return Err(refused("is no name of a variable"));
     }

@@ -6,6 +6,7 @@ use lease_harness::json::{Json, object};
 use lease_harness::store::{AcquireRequest, Acquired, LeaseStore, Status, StoreOptions, Waited};
 
 use super::answer::{check_output, print};
+use super::detached::{self, Lease, Place, StartedKeeper};
 use crate::cli::script::{Options, StoreOp};
 use crate::exit::{Failure, warn};
 use crate::resolve::{Settings, Surroundings};
@@ -13,6 +14,9 @@ use crate::resolve::{Settings, Surroundings};
 /// Does one operation.
 pub(super) fn run(op: StoreOp, options: &Options, around: &Surroundings) -> Result<ExitCode, Failure> {
     let store = open(&Settings::read_shared(&options.lease, around)?)?;
+    if let (StoreOp::Acquire, true, Some(process)) = (op, options.detached, options.keep) {
+        return detached::keep(process, Place::Store(&store));
+    }
     let Options { kind, owner, token, .. } = options;
     let document = match op {
         StoreOp::Acquire => return acquire(&store, options),
@@ -43,23 +47,23 @@ fn acquire(store: &LeaseStore, options: &Options) -> Result<ExitCode, Failure> {
         options.ttl_minutes.ok_or_else(|| Failure::usage("invalid ttlMinutes \"\" — acquire needs --ttl MINUTES"))?;
     let Options { kind, owner, payload, .. } = options;
     let request = AcquireRequest { kind, owner, ttl_minutes, payload: payload.clone() };
+    let keeper = options.keep.map(|_| StartedKeeper::start()).transpose()?;
     let answer = match options.wait {
         None => Waited::Acquired(store.acquire(&request)?),
         Some(limit) => store.acquire_within(&request, limit)?,
     };
-    let printed = print(&answer.to_json(), options.shape);
-    if printed.is_err() {
-        give_back(store, &answer);
+    let say = || print(&answer.to_json(), options.shape);
+    let Waited::Acquired(Acquired::Acquired { record, .. }) = &answer else { return say() };
+    let token = record.token().unwrap_or_default();
+    let told = match keeper {
+        Some(keeper) => keeper.keep(&Lease { what: Json::from(kind), owner, token }, say),
+        None => say(),
+    };
+    if told.is_err() {
+        // Nobody was told of the lease. Should this fail too, it ends by its TTL.
+        let _ = store.release(kind, owner, token);
     }
-    printed
-}
-
-/// Nobody was told of the lease.
-fn give_back(store: &LeaseStore, answer: &Waited) {
-    if let Waited::Acquired(Acquired::Acquired { kind, record, .. }) = answer {
-        // Should this fail too, the lease ends by its TTL.
-        let _ = store.release(kind, record.owner().unwrap_or_default(), record.token().unwrap_or_default());
-    }
+    told
 }
 
 fn listed(leases: &[Status]) -> Json {

@@ -97,6 +97,9 @@ pub(super) enum Need {
 /// Switches that say what the output looks like. They follow the operation whose output that is.
 pub(super) const SHAPES: [&str; 2] = ["pretty", "shell"];
 
+/// What this program says to itself when it starts a process that outlives it: do the lasting part. In no help.
+pub(crate) const DETACHED: &str = "detached";
+
 const fn flag(name: &'static str, takes: Takes, help: &'static str) -> Flag {
     Flag { name, takes, help }
 }
@@ -108,4 +111,5 @@ const OWNER_PATTERN: Flag = flag(
     Takes::Text("PATTERN"),
     "Which owners belong here, an anchored ECMAScript pattern [env: LEASE_OWNER_PATTERN]",
 );
+const TO_ITSELF: Flag = flag(DETACHED, Takes::Nothing, "Do the part of the operation that outlives it");
 const PRETTY: Flag = flag("pretty", Takes::Nothing, "Indent the JSON; stands behind the operation");

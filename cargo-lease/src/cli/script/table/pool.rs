@@ -2,7 +2,7 @@
 
 use super::Need::{Always, UnlessForced};
 use super::Takes::{Millis, Minutes, Nothing, Path, Process, Text};
-use super::{Family, OWNER_PATTERN, Op, Operation, PRETTY, PoolOp, STORE_DIR, flag};
+use super::{Family, OWNER_PATTERN, Op, Operation, PRETTY, PoolOp, STORE_DIR, TO_ITSELF, flag};
 
 pub(in crate::cli::script) const POOL: Family = Family {
     name: "pool",
@@ -29,6 +29,7 @@ pub(in crate::cli::script) const POOL: Family = Family {
         flag("health-cmd", Text("COMMAND"), "Command that checks a slot [env: POOL_HEALTH_CMD]"),
         flag("nudge-cmd", Text("COMMAND"), "Command that tells a waiting session of its grant [env: POOL_NUDGE_CMD]"),
         PRETTY,
+        TO_ITSELF,
     ],
     common: &["pool", "store", "owner-pattern", "pretty"],
     operations: &[

@@ -1,8 +1,8 @@
 //! `store`: one lease per kind.
 
 use super::Need::{Always, UnlessForced};
-use super::Takes::{Json, Millis, Minutes, Nothing, Text};
-use super::{Family, OWNER_PATTERN, Op, Operation, PRETTY, STORE_DIR, StoreOp, flag};
+use super::Takes::{Json, Millis, Minutes, Nothing, Process, Text};
+use super::{Family, OWNER_PATTERN, Op, Operation, PRETTY, STORE_DIR, StoreOp, TO_ITSELF, flag};
 
 pub(in crate::cli::script) const STORE: Family = Family {
     name: "store",
@@ -14,10 +14,12 @@ pub(in crate::cli::script) const STORE: Family = Family {
         flag("ttl", Minutes, "Minutes that the lease lives after its last heartbeat, more than 0 and at most 527040"),
         flag("payload", Json, "Anything that others are to see, as JSON [default: null]"),
         flag("wait-ms", Millis, "Longest wait for a lease that is held, in milliseconds [default: do not wait]"),
+        flag("keep", Process, "The lease lives as long as this process"),
         flag("force", Nothing, "Whoever holds it; owner and token do not matter then"),
         STORE_DIR,
         OWNER_PATTERN,
         PRETTY,
+        TO_ITSELF,
     ],
     common: &["store", "owner-pattern", "pretty"],
     operations: &[
@@ -26,7 +28,7 @@ pub(in crate::cli::script) const STORE: Family = Family {
             op: Op::Store(StoreOp::Acquire),
             about: "Take a lease that is free or dead",
             needs: &[Always("kind"), Always("owner"), Always("ttl")],
-            takes: &["payload", "wait-ms"],
+            takes: &["payload", "wait-ms", "keep"],
             examples: "\
 Prints code \"acquired\" with the record, whose token is needed for all that follows; or, with exit code 1, code \"held\" \
 and who holds it, after a wait code \"timeout\".
