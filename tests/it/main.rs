@@ -12,6 +12,7 @@ mod loss;
 mod nesting;
 mod pool_rules;
 mod refusals;
+mod requests;
 mod runners;
 mod runs;
 mod signals;
