@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use lease_harness::json::Json;
 use lease_harness::pool::{Hooks, Mode, Outcome, Pool, PoolErrorKind, PoolFile, PoolOptions, SlotWanted, Wait};
@@ -59,6 +60,24 @@ fn waiters_are_served_in_the_order_they_came() {
     });
     assert_eq!(served.try_iter().collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
     assert!(pool.status().unwrap().queue.is_empty());
+}
+
+#[test]
+fn who_is_to_wait_at_all_is_told_where_it_stands() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = plain(temp.path());
+    let held = take(&pool);
+    for (nanos, n_told) in [(0, 0), (1, 1)] {
+        let mut places = Vec::new();
+        let wanted = SlotWanted { wait: Wait::For(Duration::from_nanos(nanos)), ..SlotWanted::by("other") };
+        let outcome = pool.acquire(&wanted, &mut |standing| {
+            places.push(standing.position);
+            true
+        });
+        assert!(matches!(outcome, Ok(Outcome::TimedOut { position: 1, .. })), "{outcome:?}");
+        assert_eq!(places, vec![1; n_told], "joining the queue took longer than that");
+    }
+    give_back(&pool, held);
 }
 
 #[test]

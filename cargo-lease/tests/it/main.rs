@@ -8,6 +8,7 @@ mod cargo_test;
 mod pool;
 mod pool_shell;
 mod run;
+mod scripts_page;
 mod status;
 mod store;
 mod usage;

@@ -57,6 +57,14 @@ fn three_spellings_and_any_order_are_one() {
 }
 
 #[test]
+fn documents_are_javascripts() {
+    let lab = Lab::new(1);
+    let payload = r#"{"b": 1.0, "7": "\ud83d", "a": [1e21, -0]}"#;
+    let (out, _) = expect_code(&mut lab.lease(&[&ACQUIRE[..], &["--payload", payload]].concat()), 0);
+    has(&out, &[r#""payload":{"7":"\ud83d","b":1,"a":[1e+21,0]}"#]);
+}
+
+#[test]
 fn a_mistake_prints_nothing_on_standard_output_and_changes_nothing() {
     let lab = Lab::new(1);
     let table: [(&[&str], &[&str]); 6] = [

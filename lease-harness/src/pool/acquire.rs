@@ -207,6 +207,8 @@ impl Pool {
     ) -> PoolResult<Outcome> {
         let poll = request.wanted.poll.or_else(|| poll_from(&self.env));
         let mut pause = Pause::new(poll, watch.is_live());
+        // Who is to wait at all is told once where it stands, however long joining the queue took.
+        let mut is_told = request.wanted.wait == Wait::For(Duration::ZERO);
         loop {
             let (place, entry, distance) = match self.look(request)? {
                 Look::Granted(held) => return Ok(Outcome::Granted(held)),
@@ -218,9 +220,10 @@ impl Pool {
             let avg_ms = self.moving_avg_ms()?;
             let standing = Standing { position: place + 1, eta_ms: eta::wait_ms(place + 1, avg_ms), avg_ms };
             let left = time_left(request.wanted.wait, begun);
-            if left == Some(Duration::ZERO) {
+            if left == Some(Duration::ZERO) && is_told {
                 return Ok(timed_out(request, &standing));
             }
+            is_told = true;
             if !on_look(&standing) {
                 return Ok(Outcome::Cancelled { request_id: request.id.clone() });
             }
