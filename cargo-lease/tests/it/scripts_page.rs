@@ -86,7 +86,7 @@ fn run(lab: &Lab, examples: &[Example<'_>]) -> Vec<String> {
 /// A text without what differs from run to run: ids, times, and numbers of milliseconds that passed.
 fn masked(text: &str) -> String {
     let mut text = text.to_owned();
-    for key in ["\"expiresInMs\":", "\"movingAvgMs\":"] {
+    for key in ["\"expiresInMs\":", "\"movingAvgMs\":", "\"etaMs\":", "\"eta\":\"~", "\"waiter_pid\":"] {
         let mut parts = text.split(key);
         let before = parts.next().unwrap_or_default().to_owned();
         text = parts.fold(before, |done, rest| {

@@ -53,8 +53,8 @@ pub(in crate::cli::script) const POOL: Family = Family {
             examples: "\
 Prints the grant: slot, token, environment. Exit code 1 says that there is none: code \"saturated\" or \"timeout\", or a \
 state that ends in \"failed\" when the slot could not be made clean. While it waits, a line on standard error tells each \
-change of place. The lease lives by its TTL from then on: keep it alive with `cargo lease pool heartbeat`, or use \
-`cargo lease run`.
+change of place. The lease lives by its TTL from then on: keep it alive with `cargo lease pool heartbeat`, let it follow a \
+process with --keep, or use `cargo lease run`.
 
 With --shell the grant is printed as assignments for a POSIX shell: the grant's environment, then <shellPrefix>_SLOT, \
 <shellPrefix>_TOKEN and <shellPrefix>_OWNER; eval can expand nothing in them.
@@ -71,6 +71,10 @@ Examples:
             needs: &[Always("owner")],
             takes: &["session", "ttl", "claim-within", "poll-ms", "provision-cmd", "reset-cmd", "health-cmd", "nudge-cmd"],
             examples: "\
+Prints its place at once, and leaves a process behind that waits for the slot, has it made clean, tells the session by a \
+nudge, and keeps the slot until it is claimed, at most for --claim-within minutes. It outlives the shell, and gives up \
+after POOL_WAITER_TIMEOUT_MS (an hour).
+
 Examples:
   cargo lease pool request --owner ci --session 'release 1.4' --nudge-cmd 'notify-session'",
         },
@@ -81,8 +85,12 @@ Examples:
             needs: &[Always("request"), Always("owner")],
             takes: &["keep", "shell"],
             examples: "\
+Prints the grant to its owner, as often as asked while the lease lives; while it waits, its place, to anybody. The first \
+claim takes over the duty to keep the lease alive: from then on it lives by its TTL, or with --keep as long as a process.
+
 Examples:
-  cargo lease pool claim --request \"$request\" --owner ci",
+  cargo lease pool claim --request \"$request\" --owner ci
+  grant=$(cargo lease pool claim --request \"$request\" --owner ci --shell --keep $$) && eval \"$grant\"",
         },
         Operation {
             name: "cancel",
@@ -91,6 +99,8 @@ Examples:
             needs: &[Always("request"), Always("owner")],
             takes: &[],
             examples: "\
+Leaves the queue, or gives the slot back, also one that is still being made clean. Only its owner can do that.
+
 Examples:
   cargo lease pool cancel --request \"$request\" --owner ci",
         },
