@@ -117,7 +117,7 @@ fn a_provision_that_outlasts_the_lifetime_keeps_its_slot() {
         let before = acquired_at();
         let beat = |record: &Json| record.get("heartbeat").cloned();
         // Nobody else gets in for longer than the lifetime, and the beats go on.
-        let limit = SlotWanted { wait: Wait::For(std::time::Duration::from_millis(900)), ..SlotWanted::by("acme") };
+        let limit = SlotWanted { wait: Wait::For(Duration::from_millis(900)), ..SlotWanted::by("acme") };
         let other = pool.acquire(&limit, &mut |_| true).unwrap();
         assert!(matches!(other, Outcome::TimedOut { .. }), "{other:?}");
         wait::until_true("the lease is refreshed", || beat(&before) != beat(&acquired_at()));
