@@ -96,7 +96,8 @@ impl<'a> Tending<'a> {
     /// Keeps the lease alive until something ends it.
     pub(crate) fn keep<R>(&mut self, until: Until<'_, R>) -> StoreResult<Kept<R>> {
         loop {
-            if let Some(gone) = self.look()? {
+            // What cannot be read now can be later; meanwhile the lifetime decides.
+            if let Ok(Some(gone)) = self.look() {
                 return Ok(Kept::Gone(gone));
             }
             if let Some(reason) = (until.is_over)() {
