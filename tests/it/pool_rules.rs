@@ -340,3 +340,22 @@ fn the_store_hides_itself_from_git_and_a_release_leaves_no_record() {
     assert_eq!(fs::read_to_string(pool.store().dir().join(".gitignore")).unwrap(), "*\n");
     assert_eq!(pool.store().list().unwrap(), []);
 }
+
+#[test]
+fn old_grants_go_and_young_ones_stay_however_many_there_are() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = plain(temp.path());
+    let grants = pool.dir().join("grants");
+    fs::create_dir_all(&grants).unwrap();
+    let day_and_more = std::time::SystemTime::now() - std::time::Duration::from_secs(25 * 3600);
+    for n in 0..700 {
+        let file = fs::File::create(grants.join(format!("{n}.json"))).unwrap();
+        if n % 7 != 0 {
+            file.set_modified(day_and_more).unwrap();
+        }
+    }
+    wait::until_true("the old ones are gone", || {
+        pool.sweep("acme").unwrap();
+        fs::read_dir(&grants).unwrap().count() == 100
+    });
+}

@@ -13,6 +13,8 @@ use crate::sys::{clock, disk};
 
 pub(super) const FOLDER: &str = "grants";
 const KEPT: Duration = Duration::from_secs(24 * 3600);
+/// At the age of so many grant files a sweep looks at most.
+const LOOKED_AT: usize = 256;
 
 /// A granted slot.
 #[derive(Clone, Debug)]
@@ -153,11 +155,14 @@ impl Pool {
         }
     }
 
-    /// Deletes grant files older than a day. What cannot be deleted stays: that must not cost anybody a slot.
+    /// Deletes grant files older than a day. What cannot be deleted stays: that must not cost anybody a slot. Of very many,
+    /// each call looks at some, so that a busy day does not make every grant slower.
     pub(super) fn drop_old_grants(&self) {
         let folder = self.path(FOLDER);
-        for name in disk::names(&folder).unwrap_or_default() {
-            let path = folder.join(&name);
+        let names = disk::names(&folder).unwrap_or_default();
+        let begin = if names.len() <= LOOKED_AT { 0 } else { clock::any_below(names.len()) };
+        for name in names.iter().cycle().skip(begin).take(names.len().min(LOOKED_AT)) {
+            let path = folder.join(name);
             if name.ends_with(".json") && matches!(disk::age_of(&path), Ok(Some(age)) if age > KEPT) {
                 let _ = disk::remove_file(&path);
             }
