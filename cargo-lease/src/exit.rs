@@ -16,8 +16,11 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use lease_harness::harness::{Ended, exit_like};
+use lease_harness::pool::{PoolError, PoolErrorKind, PoolFileError};
+use lease_harness::store::{StoreError, StoreErrorKind, errno_name};
 use lease_harness::{SlotError, SlotErrorKind};
 
+const REFUSED: u8 = 1;
 const USAGE: u8 = 2;
 const INTERNAL: u8 = 3;
 const LOST: u8 = 75;
@@ -30,13 +33,20 @@ pub(crate) struct Failure {
     code: u8,
     /// The signal that ended us, in place of the code: we die of it, and it needs no explanation.
     signal: Option<i32>,
+    /// Whether it was said already.
+    is_told: bool,
     message: String,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl Failure {
     fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, signal: None, message: message.into(), source: None }
+        Self { code, signal: None, is_told: false, message: message.into(), source: None }
+    }
+
+    /// What a layer below says, with its causes.
+    fn of(code: u8, error: impl Error + Send + Sync + 'static) -> Self {
+        Self::new(code, error.to_string()).because(error)
     }
 
     /// Bad input; the message names where it stands and its value.
@@ -47,6 +57,21 @@ impl Failure {
     /// The lease was lost while the command ran; the sentence says which and why.
     pub(crate) fn lost(sentence: &str) -> Self {
         Self::new(LOST, sentence)
+    }
+
+    /// A signal asked us to end; we die of it.
+    pub(crate) fn ended_by(signal: i32) -> Self {
+        Self { signal: Some(signal), ..Self::new(INTERNAL, format!("interrupted by signal {signal}")) }
+    }
+
+    /// A refusal that has no document.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::new(REFUSED, message)
+    }
+
+    /// A process of ours has said why it ended with this code, so we only end like it.
+    pub(crate) fn told(code: u8) -> Self {
+        Self { is_told: true, ..Self::new(code, "a process of ours has failed") }
     }
 
     /// Something that should not happen.
@@ -71,9 +96,16 @@ impl Failure {
         if let Some(signal) = self.signal {
             return exit_like(&Ended::Killed(signal));
         }
-        report(self);
+        if !self.is_told {
+            report(self);
+        }
         ExitCode::from(self.code)
     }
+}
+
+/// How a command for scripts ends that has printed its answer.
+pub(crate) fn answered(ok: bool) -> ExitCode {
+    ExitCode::from(if ok { 0 } else { REFUSED })
 }
 
 impl fmt::Display for Failure {
@@ -98,9 +130,33 @@ impl From<SlotError> for Failure {
     }
 }
 
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::of(if error.kind() == StoreErrorKind::Usage { USAGE } else { INTERNAL }, error)
+    }
+}
+
+impl From<PoolError> for Failure {
+    fn from(error: PoolError) -> Self {
+        let code = match error.kind() {
+            PoolErrorKind::Usage => USAGE,
+            PoolErrorKind::NotReady => REFUSED,
+            PoolErrorKind::Internal | _ => INTERNAL,
+        };
+        Self::of(code, error)
+    }
+}
+
+impl From<PoolFileError> for Failure {
+    fn from(error: PoolFileError) -> Self {
+        let message = error.full_message();
+        Self { message, ..Self::of(USAGE, error) }
+    }
+}
+
 fn slot_error_code(kind: SlotErrorKind) -> u8 {
     match kind {
-        SlotErrorKind::Refused => 1,
+        SlotErrorKind::Refused => REFUSED,
         SlotErrorKind::Usage => USAGE,
         SlotErrorKind::Lost => LOST,
         // A wait that a signal ended ends us by that signal. A kind that is newer than this table should not happen.
@@ -108,9 +164,14 @@ fn slot_error_code(kind: SlotErrorKind) -> u8 {
     }
 }
 
-/// Prints `error: …` with its causes on one line.
-pub(crate) fn report(failure: &dyn Error) {
-    say("error", &chain(failure));
+/// Prints `error: …` with its causes on one line, and what the system calls its part of it: scripts look for that.
+pub(crate) fn report(failure: &(dyn Error + 'static)) {
+    let mut text = chain(failure);
+    let errno = causes(failure).find_map(|cause| errno_name(cause.downcast_ref::<io::Error>()?));
+    if let Some(name) = errno.filter(|name| !text.contains(name)) {
+        text.push_str(&format!(" [{name}]"));
+    }
+    say("error", &text);
 }
 
 /// Prints a warning.
@@ -124,20 +185,23 @@ fn say(label: &str, message: &str) {
 }
 
 /// An error and its causes, each that says something new.
-fn chain(error: &dyn Error) -> String {
+fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let said = error.to_string();
+    for cause in causes(error).skip(1) {
+        let said = cause.to_string();
         if said.starts_with(&text) {
             text = said;
         } else if !text.contains(&said) {
             text.push_str(": ");
             text.push_str(&said);
         }
-        cause = error.source();
     }
     text
+}
+
+/// An error, what caused it, and so on.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
 }
 
 #[cfg(test)]

@@ -29,14 +29,15 @@ fn a_run_whose_record_is_deleted_ends_with_75() {
     lab.check_all_given_back();
 }
 
-#[cfg(feature = "python")]
+#[cfg(feature = "node")]
 #[test]
 fn a_run_whose_lease_is_stolen_through_the_format_ends_with_75() {
     let lab = lab();
     let run = start_run(&lab);
-    let store = lab.store().display().to_string();
-    lab.run(crate::third_party::holder(&lab, &["steal", "--store", &store, "--kind", "slot-a", "--owner", "thief"]))
-        .expect_success();
+    let free = json!({"kind": "slot-a", "force": true});
+    let take = json!({"kind": "slot-a", "owner": "thief", "ttlMinutes": 30});
+    let answers = crate::peer::calls(&lab, &[("store.release", &free), ("store.acquire", &take)]);
+    assert_eq!((&answers[0]["code"], &answers[1]["code"]), (&json!("released"), &json!("acquired")));
     check_lost(&lab, run, "thief");
     assert_eq!(lab.record("slot-a").expect("the thief holds it")["owner"], "thief", "the thief's lease is not touched");
 }

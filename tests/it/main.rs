@@ -1,6 +1,8 @@
 //! What the packages promise together, with real processes, ports, signals and databases.
 
+mod chance;
 mod crowd;
+mod deferred;
 mod doctests;
 mod garbage;
 mod killing;
@@ -10,7 +12,9 @@ mod loss;
 mod nesting;
 mod pool_rules;
 mod refusals;
+mod requests;
 mod runners;
+mod runs;
 mod signals;
 mod storm;
 mod support;
@@ -19,7 +23,7 @@ mod vectors;
 
 #[cfg(feature = "nextest")]
 mod equivalence;
+#[cfg(feature = "node")]
+mod peer;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(feature = "python")]
-mod third_party;

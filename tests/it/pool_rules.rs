@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use lease_harness::json::Json;
 use lease_harness::pool::{Cleaned, Hooks, Mode, Outcome, Pool, PoolErrorKind, PoolFile, PoolOptions, SlotWanted, Wait};
@@ -63,6 +64,24 @@ fn waiters_are_served_in_the_order_they_came() {
 }
 
 #[test]
+fn who_is_to_wait_at_all_is_told_where_it_stands() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = plain(temp.path());
+    let held = take(&pool);
+    for (nanos, n_told) in [(0, 0), (1, 1)] {
+        let mut places = Vec::new();
+        let wanted = SlotWanted { wait: Wait::For(Duration::from_nanos(nanos)), ..SlotWanted::by("other") };
+        let outcome = pool.acquire(&wanted, &mut |standing| {
+            places.push(standing.position);
+            true
+        });
+        assert!(matches!(outcome, Ok(Outcome::TimedOut { position: 1, .. })), "{outcome:?}");
+        assert_eq!(places, vec![1; n_told], "joining the queue took longer than that");
+    }
+    give_back(&pool, held);
+}
+
+#[test]
 fn every_grant_of_a_slot_has_a_larger_fence_number() {
     let temp = tempfile::tempdir().unwrap();
     let pool = plain(temp.path());
@@ -102,7 +121,7 @@ fn a_provision_that_outlasts_the_lifetime_keeps_its_slot() {
         let before = acquired_at();
         let beat = |record: &Json| record.get("heartbeat").cloned();
         // Nobody else gets in for longer than the lifetime, and the beats go on.
-        let limit = SlotWanted { wait: Wait::For(std::time::Duration::from_millis(900)), ..SlotWanted::by("acme") };
+        let limit = SlotWanted { wait: Wait::For(Duration::from_millis(900)), ..SlotWanted::by("acme") };
         let other = pool.acquire(&limit, &mut |_| true).unwrap();
         assert!(matches!(other, Outcome::TimedOut { .. }), "{other:?}");
         wait::until_true("the lease is refreshed", || beat(&before) != beat(&acquired_at()));
@@ -416,7 +435,7 @@ fn a_reset_that_outlasts_the_lifetime_keeps_its_slot() {
     std::thread::scope(|scope| {
         let reset = scope.spawn(|| pool.reset(pool.slot(Some(&Json::from(1))).unwrap(), "acme", token).unwrap());
         starts.recv().unwrap();
-        let limit = SlotWanted { wait: Wait::For(std::time::Duration::from_millis(900)), ..SlotWanted::by("acme") };
+        let limit = SlotWanted { wait: Wait::For(Duration::from_millis(900)), ..SlotWanted::by("acme") };
         let other = plain(temp.path()).acquire(&limit, &mut |_| true).unwrap();
         go_on.send(()).unwrap();
         assert!(matches!(other, Outcome::TimedOut { .. }), "{other:?}");
@@ -431,4 +450,23 @@ fn the_store_hides_itself_from_git_and_a_release_leaves_no_record() {
     give_back(&pool, take(&pool));
     assert_eq!(fs::read_to_string(pool.store().dir().join(".gitignore")).unwrap(), "*\n");
     assert_eq!(pool.store().list().unwrap(), []);
+}
+
+#[test]
+fn old_grants_go_and_young_ones_stay_however_many_there_are() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = plain(temp.path());
+    let grants = pool.dir().join("grants");
+    fs::create_dir_all(&grants).unwrap();
+    let day_and_more = std::time::SystemTime::now() - Duration::from_secs(25 * 3600);
+    for n in 0..700 {
+        let file = fs::File::create(grants.join(format!("{n}.json"))).unwrap();
+        if n % 7 != 0 {
+            file.set_modified(day_and_more).unwrap();
+        }
+    }
+    wait::until_true("the old ones are gone", || {
+        pool.sweep("acme").unwrap();
+        fs::read_dir(&grants).unwrap().count() == 100
+    });
 }

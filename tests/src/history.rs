@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::wait;
@@ -68,6 +69,11 @@ impl History {
         whole.lines().filter_map(Event::parse).collect()
     }
 
+    /// A reader that goes on where it stopped.
+    pub fn tail(&self) -> Tail {
+        Tail { file: None, path: self.path.clone(), rest: String::new() }
+    }
+
     /// All lines with this word.
     pub fn all(&self, word: &str) -> Vec<Event> {
         let mut events = self.events();
@@ -126,6 +132,31 @@ impl History {
     }
 }
 
+/// Reads a history from where it stopped last time, for who must look often at a long one.
+#[derive(Debug)]
+pub struct Tail {
+    file: Option<fs::File>,
+    path: PathBuf,
+    /// The beginning of a line whose end is not there yet.
+    rest: String,
+}
+
+impl Tail {
+    /// The lines that have come since the last call.
+    ///
+    /// # Panics
+    ///
+    /// If the history cannot be read.
+    pub fn more(&mut self) -> Vec<Event> {
+        self.file = self.file.take().or_else(|| fs::File::open(&self.path).ok());
+        let Some(file) = &mut self.file else { return Vec::new() };
+        file.read_to_string(&mut self.rest).expect("the history is text");
+        let end = self.rest.rfind('\n').map_or(0, |end| end + 1);
+        let rest = self.rest.split_off(end);
+        std::mem::replace(&mut self.rest, rest).lines().filter_map(Event::parse).collect()
+    }
+}
+
 fn count_uses(events: &[Event]) -> (usize, Vec<String>, BTreeMap<String, Event>) {
     let (mut uses, mut overlaps, mut users) = (0, Vec::new(), BTreeMap::<String, Event>::new());
     for event in events {
@@ -151,7 +182,8 @@ struct Users {
 
 fn overlaps_of_living(events: &[Event], killed: &BTreeSet<String>) -> Vec<String> {
     let (mut faults, mut slots) = (Vec::new(), BTreeMap::<String, Users>::new());
-    for event in events {
+    // A line about no slot is about no use of one.
+    for event in events.iter().filter(|event| event.get("slot") != "-") {
         let (run, users) = (event.get("run"), slots.entry(event.get("slot").to_owned()).or_default());
         if users.past.contains(run) {
             faults.push(format!("{run} goes on after another has begun: {event:?}"));

@@ -2,8 +2,8 @@
 //! that are started, awaited and killed by id, and a history whose order is the order in which things happened.
 //!
 //! Modules in reading order: [`wait`] is how a test waits, [`environment`] is what a started process inherits, [`binary`]
-//! finds the program under test, [`running`] is one started program, [`history`] is what the programs wrote down, [`lab`]
-//! puts them together; [`process`], [`reap`], [`ports`], [`scratch`] and [`snapshot`] are for single purposes, [`layers`] reads our sources.
+//! finds the program under test, [`running`] is one started program, [`history`] is what the programs wrote down, [`order`] judges who
+//! was served when, [`lab`] puts them together; [`process`], [`reap`], [`ports`], [`scratch`] and [`snapshot`] are for single purposes, [`layers`] reads our sources.
 
 pub mod wait;
 
@@ -14,6 +14,8 @@ pub mod binary;
 pub mod running;
 
 pub mod history;
+
+pub mod order;
 
 pub mod process;
 

@@ -4,6 +4,7 @@ mod bench;
 mod nextest;
 mod run;
 mod runner;
+mod script;
 mod status;
 mod test;
 
@@ -29,6 +30,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Bench(wrapped) => Err(bench::exec(wrapping(&wrapped.words))),
         Command::Run(args) => run::run(lease, &args.command, around),
         Command::Status(args) => status::run(lease, args, around),
+        Command::Script(call) => script::run(call, around),
         Command::Runner(args) => runner::run(lease, args, around),
     }
 }

@@ -6,4 +6,5 @@ mod time;
 mod wait;
 
 pub(crate) use status::{status_news, status_table};
-pub(crate) use wait::WaitReport;
+pub(crate) use time::about_minutes;
+pub(crate) use wait::{WaitReport, tell_place};

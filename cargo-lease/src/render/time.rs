@@ -22,7 +22,7 @@ pub(super) fn ahead(text: &str, now: SystemTime) -> String {
 }
 
 /// About how many minutes, at least one: `~3m`.
-pub(super) fn about_minutes(millis: f64) -> String {
+pub(crate) fn about_minutes(millis: f64) -> String {
     format!("~{}m", (millis / 60_000.0).round().max(1.0))
 }
 

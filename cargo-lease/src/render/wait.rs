@@ -28,10 +28,7 @@ impl WaitReport {
         let spinner = self.spinner.clone();
         move |waiting| match &spinner {
             Some(spinner) => turn(spinner, waiting),
-            None => {
-                // Where standard error is gone there is nobody to tell.
-                let _ = writeln!(io::stderr().lock(), "{}", line(waiting));
-            }
+            None => tell_place(waiting.position, waiting.eta.as_secs_f64() * 1e3),
         }
     }
 
@@ -54,13 +51,13 @@ fn turn(spinner: &ProgressBar, waiting: &Waiting) {
 }
 
 fn message(waiting: &Waiting) -> String {
-    format!("waiting for a slot of pool {}: place {}, {}", waiting.pool, waiting.position, eta(waiting))
+    let eta = about_minutes(waiting.eta.as_secs_f64() * 1e3);
+    format!("waiting for a slot of pool {}: place {}, {eta}", waiting.pool, waiting.position)
 }
 
-fn line(waiting: &Waiting) -> String {
-    format!("… pool saturated — queue position {}, eta {}", waiting.position, eta(waiting))
-}
-
-fn eta(waiting: &Waiting) -> String {
-    about_minutes(waiting.eta.as_secs_f64() * 1e3)
+/// Tells on standard error at which place a waiter stands, and about how many milliseconds it will take.
+pub(crate) fn tell_place(position: usize, eta_ms: f64) {
+    let line = format!("… pool saturated — queue position {position}, eta {}", about_minutes(eta_ms));
+    // Where standard error is gone there is nobody to tell.
+    let _ = writeln!(io::stderr().lock(), "{line}");
 }

@@ -104,14 +104,27 @@ impl Settings {
         let ttl = look.given("--ttl", options.ttl.as_ref(), &["POOL_TTL_MINUTES", "E2E_LEASE_TTL_MINUTES"])?;
         let heartbeat = look.given("--heartbeat-secs", options.heartbeat_secs.as_ref(), &[])?;
         Ok(Self {
-            store: store_dir(options, around),
             owner: look.text("--owner", options.owner.as_ref(), &["LEASE_OWNER"])?,
-            owner_pattern: look.text("--owner-pattern", options.owner_pattern.as_ref(), &["LEASE_OWNER_PATTERN"])?,
-            session: look.text("--session", options.session.as_ref(), &[])?,
             ttl_minutes: ttl.map(|given| given.ttl_minutes()).transpose()?,
             wait: wait(options, &look)?,
             heartbeat: heartbeat.map(|given| given.heartbeat()).transpose()?,
+            ..Self::read_shared(options, around)?
+        })
+    }
+
+    /// Reads what commands for people and those for scripts have in common: store, owner pattern, session and commands.
+    ///
+    /// # Errors
+    ///
+    /// A variable that is no text.
+    pub(crate) fn read_shared(options: &LeaseOptions, around: &Surroundings) -> Result<Self, Failure> {
+        let look = Lookup { around };
+        Ok(Self {
+            store: store_dir(options, around),
+            owner_pattern: look.text("--owner-pattern", options.owner_pattern.as_ref(), &["LEASE_OWNER_PATTERN"])?,
+            session: look.text("--session", options.session.as_ref(), &[])?,
             commands: commands(options, &look)?,
+            ..Self::default()
         })
     }
 

@@ -62,3 +62,16 @@ fn run() {
 fn status() {
     check("status.txt", &["status", "--help"]);
 }
+
+#[test]
+fn families() {
+    let store = ["acquire", "heartbeat", "release", "status", "reap", "list", "reconcile"];
+    let pool =
+        ["acquire", "request", "claim", "cancel", "heartbeat", "reset", "release", "reprovision", "health", "status", "pump"];
+    for (family, operations) in [("store", &store[..]), ("pool", &pool)] {
+        check(&format!("{family}.txt"), &[family, "--help"]);
+        for operation in operations {
+            check(&format!("{family}-{operation}.txt"), &[family, operation, "--help"]);
+        }
+    }
+}

@@ -5,8 +5,12 @@ mod lab;
 mod help;
 
 mod cargo_test;
+mod pool;
+mod pool_shell;
 mod run;
+mod scripts_page;
 mod status;
+mod store;
 mod usage;
 
 #[cfg(feature = "test-nextest")]

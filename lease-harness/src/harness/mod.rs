@@ -1,6 +1,8 @@
 //! A process or a test under a grant: environment, heartbeat, child, exit.
 
 mod child;
+pub mod detached;
+mod ending;
 mod error;
 mod grants;
 mod request;
@@ -9,6 +11,7 @@ mod times;
 mod who;
 
 pub use child::{Child, Ended, LossWatch, exec, exit_like};
+pub use ending::Ending;
 pub use error::{SlotError, SlotErrorKind};
 pub use request::{PoolInfo, SlotRequest, Waiting};
 pub use slot::Slot;
@@ -18,3 +21,4 @@ pub(crate) use crate::sys::exit::{at_exit, exit_now};
 pub(crate) use times::minutes;
 
 pub use crate::pool::{CommandOverrides, Wait};
+pub use crate::sys::process::is_output_closed;

@@ -3,22 +3,21 @@
 use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
 use super::slot::{Slot, loss_watch};
 use super::who;
 use crate::json::number_text;
 use crate::pool::{
-    CommandOverrides, Outcome, Pool, PoolFile, PoolFileError, PoolFileErrorKind, PoolOptions, PoolStatus, SlotWanted, Standing,
-    Stop, Wait,
+    CommandOverrides, Outcome, Pool, PoolFile, PoolFileError, PoolOptions, PoolStatus, SlotWanted, Standing, Wait,
 };
-use crate::store::{self, Env, Found, LeaseStore, StoreOptions};
+use crate::store::{self, Found, LeaseStore, StoreOptions};
 use crate::sys::disk;
-use crate::sys::signal::{self, Caught};
 
 /// Where a waiter stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -292,13 +291,7 @@ impl SlotRequest {
         let owner = self.owner_name(&pool)?;
         let mut listener = self.listener.take();
         let session = self.session.clone().unwrap_or_else(|| who::session(&self.store.env));
-        let wanted = SlotWanted {
-            session: Some(&session),
-            wait: self.wait,
-            heartbeat: self.heartbeat,
-            poll: poll_from(&self.store.env),
-            ..SlotWanted::by(&owner)
-        };
+        let wanted = SlotWanted { session: Some(&session), wait: self.wait, heartbeat: self.heartbeat, ..SlotWanted::by(&owner) };
         let loss = loss_watch()?;
         let mut tell = Teller::new(pool.file().name(), listener.as_mut());
         let outcome = pool.acquire(&wanted, &mut |standing: &Standing| {
@@ -318,59 +311,9 @@ impl SlotRequest {
     }
 }
 
-/// What ends a wait before its time: a signal, or that nobody waits for the slot any more.
-#[derive(Clone)]
-struct Ending {
-    signals: Option<Arc<Mutex<EndingSignal>>>,
-    given_up: Option<Arc<AtomicBool>>,
-}
-
-struct EndingSignal {
-    caught: Caught,
-    first: Option<i32>,
-}
-
-impl Ending {
-    fn new(wanted: bool, given_up: Option<Arc<AtomicBool>>) -> Result<Self, SlotError> {
-        let no_signals = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot catch signals: {error}"));
-        let caught = wanted.then(Caught::start).transpose().map_err(no_signals)?;
-        let signals = caught.map(|caught| Arc::new(Mutex::new(EndingSignal { caught, first: None })));
-        Ok(Self { signals, given_up })
-    }
-
-    /// For commands that run for the slot, if there is anything that could end them.
-    fn stop(&self) -> Option<Stop> {
-        let ending = self.clone();
-        (self.signals.is_some() || self.given_up.is_some()).then(|| Arc::new(move || ending.is_asked()) as Stop)
-    }
-
-    fn is_asked(&self) -> bool {
-        self.signal().is_some() || self.given_up.as_ref().is_some_and(|given_up| given_up.load(Ordering::Acquire))
-    }
-
-    /// The first one that came.
-    fn signal(&self) -> Option<i32> {
-        let mut ending = self.signals.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
-        let came = ending.caught.drain();
-        ending.first = ending.first.or_else(|| (came & signal::END_REQUESTS).iter().next());
-        ending.first
-    }
-}
-
-/// The longest pause between looks, as other implementations let it be set.
-fn poll_from(env: &Env) -> Option<Duration> {
-    let text = env.get("POOL_POLL_MS").or_else(|| env.get("E2E_LEASE_POLL_MS"))?;
-    text.trim().parse().ok().map(Duration::from_millis)
-}
-
 /// A refusal that says of which file it speaks.
 fn about_file(error: &PoolFileError) -> SlotError {
-    let named = match (error.kind(), error.value()) {
-        (PoolFileErrorKind::Invalid, Some(value)) => format!("{}: {error} and is {value}", error.path().display()),
-        (PoolFileErrorKind::Invalid, None) => format!("{}: {error}", error.path().display()),
-        _ => error.to_string(),
-    };
-    let slot_error = SlotError::new(SlotErrorKind::Usage, named);
+    let slot_error = SlotError::new(SlotErrorKind::Usage, error.full_message());
     match error.source() {
         Some(cause) => slot_error.because(cause),
         None => slot_error,

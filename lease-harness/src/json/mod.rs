@@ -21,7 +21,7 @@ mod print;
 mod text;
 
 pub use convert::object;
-pub use number::number_text;
+pub use number::{number_from_text, number_text};
 pub use object::{IntoIter, Iter, Object};
 pub use parse::ParseError;
 pub use text::{from_utf16, plain_text, utf16_units};

@@ -1,4 +1,4 @@
-//! Numbers as JavaScript prints them.
+//! Numbers as JavaScript prints them, and as it reads them from what was typed.
 
 /// The text of a number, as `Number.prototype.toString` gives it: the shortest digits that read back as the same
 /// number, without a fraction if it is whole, with an exponent from 1e21 up and below 1e-6.
@@ -15,6 +15,35 @@ pub fn number_text(number: f64) -> String {
     let sign = if number < 0.0 { "-" } else { "" };
     let (digits, exponent) = shortest(number.abs());
     format!("{sign}{}", lay_out(&digits, exponent))
+}
+
+/// The number that a text is, as JavaScript's `Number(text)` reads it: blanks around it, `.5`, `+5`, `1e3` and `0x10` are
+/// fine, and an empty text is 0. `None` where JavaScript has `NaN`.
+pub fn number_from_text(text: &str) -> Option<f64> {
+    // JavaScript's blanks: Unicode's without U+0085, and the byte order mark.
+    let text = text.trim_matches(|char: char| char == '\u{FEFF}' || char.is_whitespace() && char != '\u{85}');
+    if text.is_empty() {
+        return Some(0.0);
+    }
+    match text.get(..2) {
+        Some("0x" | "0X") => whole(&text[2..], 16),
+        Some("0o" | "0O") => whole(&text[2..], 8),
+        Some("0b" | "0B") => whole(&text[2..], 2),
+        _ => decimal(text),
+    }
+}
+
+fn whole(digits: &str, radix: u32) -> Option<f64> {
+    let add = |sum: f64, digit: char| Some(sum * f64::from(radix) + f64::from(digit.to_digit(radix)?));
+    digits.chars().next()?;
+    digits.chars().try_fold(0.0, add)
+}
+
+/// Rust reads the same decimals, and besides them `inf`, `nan` and `infinity` in any case.
+fn decimal(text: &str) -> Option<f64> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_decimal = unsigned.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
+    if is_decimal || unsigned == "Infinity" { text.parse().ok() } else { None }
 }
 
 /// The shortest digits of a positive number, and the power of ten of the first of them.

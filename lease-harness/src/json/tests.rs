@@ -28,6 +28,51 @@ fn values_print_as_javascript_prints_them() {
 }
 
 #[test]
+fn typed_numbers_are_read_as_javascript_reads_them() {
+    let table = [
+        ("", Some(0.0)),
+        (" \t\n\u{FEFF}\u{A0}\u{2028} ", Some(0.0)),
+        ("\u{85}5", None),
+        ("\u{FEFF} 5\u{3000}", Some(5.0)),
+        ("30", Some(30.0)),
+        ("+5", Some(5.0)),
+        ("-0.5", Some(-0.5)),
+        (".5", Some(0.5)),
+        ("5.", Some(5.0)),
+        ("1e3", Some(1000.0)),
+        ("1E-2", Some(0.01)),
+        ("0x10", Some(16.0)),
+        ("0XfF", Some(255.0)),
+        ("0b11", Some(3.0)),
+        ("0o17", Some(15.0)),
+        ("017", Some(17.0)),
+        ("Infinity", Some(f64::INFINITY)),
+        ("-Infinity", Some(f64::NEG_INFINITY)),
+        ("1e400", Some(f64::INFINITY)),
+        ("infinity", None),
+        ("inf", None),
+        ("NaN", None),
+        ("0x", None),
+        ("-0x10", None),
+        ("0b12", None),
+        ("0x1.8", None),
+        ("5m", None),
+        ("1_000", None),
+        ("1,5", None),
+        (".", None),
+        ("+", None),
+        ("+-5", None),
+        ("1e", None),
+        ("e5", None),
+        ("5 5", None),
+        ("é", None),
+    ];
+    for (text, number) in table {
+        assert_eq!(number_from_text(text), number, "{text:?}");
+    }
+}
+
+#[test]
 fn texts_print_as_javascript_prints_them() {
     check(r#""\b\f\n\r\t\"\\\/\u0000\u001F\u007f""#, "\"\\b\\f\\n\\r\\t\\\"\\\\/\\u0000\\u001f\u{7f}\"");
     check(r#""\u2028 é 😀 \ud83d\ude00""#, "\"\u{2028} é 😀 😀\"");

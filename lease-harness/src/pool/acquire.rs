@@ -7,8 +7,8 @@ use super::prepare::{HeldSlot, Preparing};
 use super::queue::{Entry, Mode, Queue};
 use super::slot::SlotDef;
 use super::{Pool, decide, eta};
-use crate::json::{Json, object};
-use crate::store::{self, AcquireRequest, Acquired, Found, Record};
+use crate::json::{Json, number_from_text, object};
+use crate::store::{self, AcquireRequest, Acquired, Env, Found, Record};
 use crate::sys::watch::{Watch, Woken};
 
 /// A waiter looks this often even if nothing is reported: at holders that died where it cannot be watched.
@@ -43,7 +43,7 @@ pub struct SlotWanted<'a> {
     pub ttl_minutes: Option<f64>,
     /// How long to wait.
     pub wait: Wait,
-    /// The longest pause between two looks at the queue.
+    /// The longest pause between two looks at the queue; else `POOL_POLL_MS`.
     pub poll: Option<Duration>,
     /// The pause between two heartbeats of the lease; a sixth of its lifetime if not given.
     pub heartbeat: Option<Duration>,
@@ -168,11 +168,26 @@ impl Pool {
     }
 
     fn wait_in_queue(&self, request: &Request<'_>, on_look: &mut OnLook<'_>) -> PoolResult<Outcome> {
-        let folders = [self.store.dir(), &self.dir(), &store::alive_folder(self.store.dir())];
-        let watch = Watch::new(&folders, self.names_without_news());
+        let watch = self.watch();
         let begun = Instant::now();
         self.enqueue_as(&request.id, request.wanted.owner, request.wanted.session, request.mode)?;
-        let ended = self.wait_for_turn(request, on_look, &watch, begun);
+        self.wait_to_the_end(request, on_look, &watch, begun)
+    }
+
+    /// Hears of what can be news to a waiter.
+    pub(super) fn watch(&self) -> Watch {
+        Watch::new(&[self.store.dir(), &self.dir(), &store::alive_folder(self.store.dir())], self.names_without_news())
+    }
+
+    /// Waits with a place in the queue, and leaves it unless it was granted.
+    pub(super) fn wait_to_the_end(
+        &self,
+        request: &Request<'_>,
+        on_look: &mut OnLook<'_>,
+        watch: &Watch,
+        begun: Instant,
+    ) -> PoolResult<Outcome> {
+        let ended = self.wait_for_turn(request, on_look, watch, begun);
         if !matches!(ended, Ok(Outcome::Granted(_) | Outcome::EntryLost { .. })) {
             // Also on an error: whoever gave up must not be granted later, and must not hold up those behind.
             let left = self.dequeue(&request.id, request.wanted.owner);
@@ -190,7 +205,10 @@ impl Pool {
         watch: &Watch,
         begun: Instant,
     ) -> PoolResult<Outcome> {
-        let mut pause = Pause::new(request.wanted.poll, watch.is_live());
+        let poll = request.wanted.poll.or_else(|| poll_from(&self.env));
+        let mut pause = Pause::new(poll, watch.is_live());
+        // Who is to wait at all is told once where it stands, however long joining the queue took.
+        let mut is_told = request.wanted.wait == Wait::For(Duration::ZERO);
         loop {
             let (place, entry, distance) = match self.look(request)? {
                 Look::Granted(held) => return Ok(Outcome::Granted(held)),
@@ -202,9 +220,10 @@ impl Pool {
             let avg_ms = self.moving_avg_ms()?;
             let standing = Standing { position: place + 1, eta_ms: eta::wait_ms(place + 1, avg_ms), avg_ms };
             let left = time_left(request.wanted.wait, begun);
-            if left == Some(Duration::ZERO) {
+            if left == Some(Duration::ZERO) && is_told {
                 return Ok(timed_out(request, &standing));
             }
+            is_told = true;
             if !on_look(&standing) {
                 return Ok(Outcome::Cancelled { request_id: request.id.clone() });
             }
@@ -347,7 +366,7 @@ pub(super) struct Request<'a> {
 }
 
 /// Which request a held slot answers.
-fn request_of(record: &Record) -> Option<String> {
+pub(super) fn request_of(record: &Record) -> Option<String> {
     record.payload().get("requestId").and_then(Json::as_str).map(str::to_owned)
 }
 
@@ -388,9 +407,15 @@ fn time_left(wait: Wait, begun: Instant) -> Option<Duration> {
 
 fn timed_out(request: &Request<'_>, standing: &Standing) -> Outcome {
     let Wait::For(limit) = request.wanted.wait else { unreachable!("only a bounded wait ends by its time") };
-    #[expect(clippy::cast_precision_loss, reason = "waits are shorter than 2^53 ms")]
-    let waited_ms = limit.as_millis() as f64;
+    let waited_ms = store::millis(limit);
     Outcome::TimedOut { request_id: request.id.clone(), position: standing.position, eta_ms: standing.eta_ms, waited_ms }
+}
+
+/// The longest pause between looks, as other implementations let it be set.
+fn poll_from(env: &Env) -> Option<Duration> {
+    let text = env.get("POOL_POLL_MS").or_else(|| env.get("E2E_LEASE_POLL_MS"))?;
+    let millis = number_from_text(&text).filter(|millis| 0.0 <= *millis)?;
+    Duration::try_from_secs_f64(millis / 1e3).ok()
 }
 
 /// The pauses between looks: short after a change, longer while nothing happens.

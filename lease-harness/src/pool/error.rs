@@ -45,6 +45,11 @@ impl PoolError {
         Self { kind, message: message.into(), failure: None, source: None }
     }
 
+    /// Adds what made it fail.
+    pub(super) fn because(self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self { source: Some(Box::new(source)), ..self }
+    }
+
     /// What kind of failure this is.
     #[must_use]
     pub fn kind(&self) -> PoolErrorKind {

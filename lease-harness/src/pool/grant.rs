@@ -11,8 +11,10 @@ use crate::json::{Json, Object};
 use crate::store::{self, Found, Record};
 use crate::sys::{clock, disk};
 
-const FOLDER: &str = "grants";
+pub(super) const FOLDER: &str = "grants";
 const KEPT: Duration = Duration::from_secs(24 * 3600);
+/// At the age of so many grant files a sweep looks at most.
+const LOOKED_AT: usize = 256;
 
 /// A granted slot.
 #[derive(Clone, Debug)]
@@ -130,7 +132,7 @@ pub(super) fn failure(state: &str, request_id: &str, slot: &SlotDef, error: &str
 
 impl Pool {
     /// The grant file of a request whose id may become a file name.
-    fn grant_path(&self, request_id: &str) -> Option<PathBuf> {
+    pub(super) fn grant_path(&self, request_id: &str) -> Option<PathBuf> {
         let made_here = clock::is_uuid(request_id) || !self.store.has_additions() && store::is_kind(request_id);
         made_here.then(|| self.path(FOLDER).join(format!("{request_id}.json")))
     }
@@ -153,11 +155,14 @@ impl Pool {
         }
     }
 
-    /// Deletes grant files older than a day. What cannot be deleted stays: that must not cost anybody a slot.
+    /// Deletes grant files older than a day. What cannot be deleted stays: that must not cost anybody a slot. Of very many,
+    /// each call looks at some, so that a busy day does not make every grant slower.
     pub(super) fn drop_old_grants(&self) {
         let folder = self.path(FOLDER);
-        for name in disk::names(&folder).unwrap_or_default() {
-            let path = folder.join(&name);
+        let names = disk::names(&folder).unwrap_or_default();
+        let begin = if names.len() <= LOOKED_AT { 0 } else { clock::any_below(names.len()) };
+        for name in names.iter().cycle().skip(begin).take(names.len().min(LOOKED_AT)) {
+            let path = folder.join(name);
             if name.ends_with(".json") && matches!(disk::age_of(&path), Ok(Some(age)) if age > KEPT) {
                 let _ = disk::remove_file(&path);
             }
@@ -180,9 +185,11 @@ impl Pool {
     }
 }
 
-/// The request of a blocking grant.
+/// The request of a blocking grant whose holder was there to the end. One that was left to its TTL has an owner who may
+/// still ask for it.
 fn blocking_request(record: &Record) -> Option<String> {
     let payload = record.payload();
     let blocking = payload.get("mode").and_then(Json::as_str) == Some("blocking");
-    payload.get("requestId").and_then(Json::as_str).filter(|_| blocking).map(str::to_owned)
+    let was_there = record.alive().is_some();
+    payload.get("requestId").and_then(Json::as_str).filter(|_| blocking && was_there).map(str::to_owned)
 }

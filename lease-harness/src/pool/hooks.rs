@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::Pool;
 use super::slot::SlotDef;
 use crate::json::plain_text;
+use crate::sys::disk::errno_name;
 use crate::sys::process;
 
 /// A function in place of a command; its error is the failure's text.
@@ -31,6 +32,20 @@ pub struct Hooks {
 impl fmt::Debug for Hooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Hooks")
+    }
+}
+
+/// Why an action did not make a slot ready.
+#[derive(Debug)]
+pub(super) struct Unready {
+    pub(super) text: String,
+    /// What the system said, if the command could not even be run.
+    pub(super) source: Option<io::Error>,
+}
+
+impl From<String> for Unready {
+    fn from(text: String) -> Self {
+        Self { text, source: None }
     }
 }
 
@@ -69,17 +84,22 @@ impl Action {
             Self::Health => "health",
         }
     }
+
+    fn failure(self, slot: &SlotDef, why: &str) -> String {
+        let what = if self == Self::Health { "health check" } else { "reset" };
+        format!("slot {} {what} failed ({why})", slot.id_text())
+    }
 }
 
 /// The first that is given and not empty.
-fn first_of<const N: usize>(candidates: [Option<String>; N]) -> Option<String> {
+pub(super) fn first_of<const N: usize>(candidates: [Option<String>; N]) -> Option<String> {
     candidates.into_iter().flatten().find(|command| !command.is_empty())
 }
 
 impl Pool {
     /// Makes a slot ready for its next holder; the failure's text otherwise. `mark` is put into the commands'
     /// environment, so that what they start can be found again.
-    pub(super) fn run_action(&self, action: Action, slot: &SlotDef, mark: Option<&str>) -> Result<(), String> {
+    pub(super) fn run_action(&self, action: Action, slot: &SlotDef, mark: Option<&str>) -> Result<(), Unready> {
         let hook = match action {
             Action::Provision => &self.hooks.provision,
             Action::Reset => &self.hooks.reset,
@@ -88,12 +108,23 @@ impl Pool {
         if let Some(hook) = hook {
             // A panic would leave the lease to its TTL; as a failure it is given back.
             let ended = panic::catch_unwind(panic::AssertUnwindSafe(|| hook(slot)));
-            return ended.unwrap_or_else(|_| Err(format!("slot {} {} hook panicked", slot.id_text(), action.word())));
+            let panicked = |_| Err(format!("slot {} {} hook panicked", slot.id_text(), action.word()));
+            return ended.unwrap_or_else(panicked).map_err(Unready::from);
         }
         match self.command_for(action) {
             None => Ok(()),
             Some(command) => self.run_command(action, &command, slot, mark),
         }
+    }
+
+    /// The same pool, whose commands end also when `stop` says so.
+    #[must_use]
+    pub fn stopped_by(&self, stop: Option<Stop>) -> Self {
+        let both = match (self.stop.clone(), stop) {
+            (Some(ours), Some(other)) => Some(Arc::new(move || ours() || other()) as Stop),
+            (ours, other) => ours.or(other),
+        };
+        Self { stop: both, ..self.clone() }
     }
 
     fn command_for(&self, action: Action) -> Option<String> {
@@ -113,28 +144,29 @@ impl Pool {
         }
     }
 
-    fn run_command(&self, action: Action, command: &str, slot: &SlotDef, mark: Option<&str>) -> Result<(), String> {
+    fn run_command(&self, action: Action, command: &str, slot: &SlotDef, mark: Option<&str>) -> Result<(), Unready> {
         let word = action.word();
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(format!("{command} \"$1\"")).arg(format!("pool-{word}")).arg(plain_text(slot.id_text()).as_ref());
         shell.current_dir(self.file.cwd_dir()).stdin(Stdio::null()).env_clear().envs(self.command_env(action, slot, mark));
         process::die_with_parent(&mut shell);
         let ended = self.run_to_end(shell.stdout(io::stderr()), mark);
-        let id = slot.id_text();
-        let status = ended.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                format!("slot {id} {word} command could not be run in {}: {error}", self.file.cwd_dir().display())
-            }
-            _ => format!("slot {id} {word} command could not be run: {error}"),
-        })?;
+        let status = ended.map_err(|error| self.not_run(action, slot, error))?;
         if status.success() {
             return Ok(());
         }
         let code = status.code().map_or_else(|| "null".to_owned(), |code| code.to_string());
-        Err(match action {
-            Action::Health => format!("slot {id} health check failed ({command} exit {code})"),
-            _ => format!("slot {id} reset failed ({word} command exit {code})"),
-        })
+        Err(Unready::from(match action {
+            Action::Health => action.failure(slot, &format!("{command} exit {code}")),
+            _ => action.failure(slot, &format!("{word} command exit {code}")),
+        }))
+    }
+
+    fn not_run(&self, action: Action, slot: &SlotDef, error: io::Error) -> Unready {
+        let name = errno_name(&error).map_or_else(String::new, |name| format!("{name}: "));
+        let (word, folder) = (action.word(), self.file.cwd_dir().display());
+        let text = action.failure(slot, &format!("{word} command could not be run in {folder}: {name}{error}"));
+        Unready { text, source: Some(error) }
     }
 
     /// Waits for a command; ends it, with all that it started, if we are told to stop.

@@ -4,6 +4,8 @@
 //! slot's lease in the store is what makes it somebody's; the queue only decides whose turn it is to take one.
 
 mod acquire;
+mod cancel;
+mod claim;
 mod decide;
 mod describe;
 mod error;
@@ -11,12 +13,15 @@ mod eta;
 mod file;
 mod grant;
 mod hooks;
+mod nudge;
 mod prepare;
 mod queue;
+mod request;
 mod salvage;
 mod slot;
 mod sweep;
 mod template;
+mod tend;
 mod upkeep;
 mod view;
 
@@ -27,18 +32,22 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use acquire::{OnLook, Outcome, SlotWanted, Standing, Wait};
+pub use cancel::Cancelled;
+pub use claim::Claimed;
 pub use error::{PoolError, PoolErrorKind, PoolResult};
 pub use file::{PoolFile, PoolFileError, PoolFileErrorKind};
 pub use grant::Grant;
 pub use hooks::{CommandOverrides, Hook, Hooks, Stop};
 pub use prepare::HeldSlot;
 pub use queue::{Entry, Joined, Mode};
+pub use request::Requested;
 pub use slot::SlotDef;
 pub use sweep::Swept;
+pub use tend::Tended;
 pub use upkeep::Cleaned;
 pub use view::{PoolStatus, QueuedStatus, SlotStatus};
 
-use crate::json::{Json, Object};
+use crate::json::{Json, Object, number_from_text};
 use crate::store::{self, Beat, Beaten, Env, LeaseStore};
 use crate::sys::disk::{self, At};
 use crate::sys::process;
@@ -167,6 +176,13 @@ impl Pool {
         store::note(&self.path(JOURNAL), self.store.now_ms(), event, members);
     }
 
+    /// The same for an event that the format does not know.
+    fn journal_ours(&self, event: &str, story: impl IntoIterator<Item = (&'static str, Json)>) {
+        if self.store.has_additions() {
+            self.journal(event, story);
+        }
+    }
+
     /// Keeps a lease of ours alive while commands of the pool work on its slot. If it is lost, `on_lost` is told, and what
     /// works on the slot under its token is ended: whoever has the slot now provisions it.
     fn beat(
@@ -196,8 +212,9 @@ impl Pool {
 fn ttl_from_env(env: &Env) -> PoolResult<Option<f64>> {
     for name in ["POOL_TTL_MINUTES", "E2E_LEASE_TTL_MINUTES"] {
         if let Some(text) = env.get(name) {
-            let minutes = text.trim().parse::<f64>().ok().filter(|minutes| minutes.is_finite() && *minutes > 0.0);
-            let refused = || PoolError::usage(format!("invalid {name} {} — must be a positive number", store::quoted(&text)));
+            let minutes = number_from_text(&text).filter(|minutes| minutes.is_finite() && *minutes > 0.0);
+            let refused =
+                || PoolError::usage(format!("invalid ttlMinutes in {name} {} — must be a positive number", store::quoted(&text)));
             return minutes.map(Some).ok_or_else(refused);
         }
     }

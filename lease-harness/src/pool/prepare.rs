@@ -1,9 +1,12 @@
 //! From a lease just won to a grant: the slot is made clean under a beating lease before anybody sees it.
 
+use std::sync::Arc;
+
 use super::acquire::Request;
 use super::error::{PoolError, PoolResult};
 use super::grant::{self, Grant, Granted};
-use super::hooks::Action;
+use super::hooks::{Action, Stop, Unready};
+use super::queue::Mode;
 use super::slot::SlotDef;
 use super::{Pool, RUN_TOKEN};
 use crate::json::{Json, number_text};
@@ -64,7 +67,7 @@ impl Preparing<'_> {
 
     /// Leaves the queue, makes the slot clean, checks that the lease is still ours, and tells.
     pub(super) fn finish(&self) -> PoolResult<HeldSlot> {
-        let pool = self.pool;
+        let pool = &self.pool.stopped_by(self.calling_off());
         // Leaving the queue may have to wait for its lock.
         let (beat, lost) = self.or_give_up(self.start_beat())?;
         self.or_give_up(pool.agree_still(self.owner()))?;
@@ -73,15 +76,37 @@ impl Preparing<'_> {
             [(Action::Provision, "reset_failed", "grant_reset_failed"), (Action::Health, "health_failed", "grant_health_failed")]
         {
             if let Err(error) = pool.run_action(action, self.slot, Some(self.token())) {
-                // A command that we ended ourselves because the lease is lost did not fail.
-                return Err(if lost.get().is_some() { self.lease_lost() } else { self.failed(state, event, &error) });
+                // A command that we ended ourselves did not fail.
+                return Err(match () {
+                    () if lost.get().is_some() => self.lease_lost(),
+                    () if self.is_called_off() => self.called_off(),
+                    () => self.failed(state, event, error),
+                });
             }
         }
         if lost.get().is_some() || !self.or_give_up(self.is_still_ours())? {
             return Err(self.lease_lost());
         }
+        if self.is_called_off() {
+            return Err(self.called_off());
+        }
         let grant = self.or_give_up(self.tell())?;
+        if self.request.mode == Mode::Async {
+            pool.nudge(&grant, self.request.wanted.session.unwrap_or(self.owner()));
+        }
         Ok(HeldSlot { grant, beat, lost })
+    }
+
+    /// Says whether the request was cancelled, which only one that nobody waits for can be.
+    fn calling_off(&self) -> Option<Stop> {
+        let is_deferred = self.request.mode == Mode::Async && self.pool.store.has_additions();
+        let (store, kind, token) = (self.pool.store.clone(), self.slot.kind().to_owned(), self.token().to_owned());
+        let is_called_off = move || matches!(store.found(&kind), Ok(Found::Lease(record)) if record.token() == Some(&token) && record.is_cancelled());
+        is_deferred.then(|| Arc::new(is_called_off) as Stop)
+    }
+
+    fn is_called_off(&self) -> bool {
+        self.calling_off().is_some_and(|is_called_off| is_called_off())
     }
 
     fn start_beat(&self) -> PoolResult<(Beat, LostNote)> {
@@ -125,11 +150,31 @@ impl Preparing<'_> {
         let _ = self.pool.store.release(self.slot.kind(), self.owner(), self.token());
     }
 
-    fn failed(&self, state: &str, event: &str, error: &str) -> PoolError {
+    fn failed(&self, state: &str, event: &str, why: Unready) -> PoolError {
         // What the command has started and left behind can be told by its token now, and by nobody afterwards.
         let _ = process::kill_marked(RUN_TOKEN, self.token());
         self.give_back();
-        self.record(state, event, error, [("error", Json::from(error))])
+        let error = self.record(state, event, &why.text, [("error", Json::from(&why.text))]);
+        match why.source {
+            Some(source) => error.because(source),
+            None => error,
+        }
+    }
+
+    /// Whoever has cancelled the request knows, so that no file has to tell.
+    fn called_off(&self) -> PoolError {
+        let _ = process::kill_marked(RUN_TOKEN, self.token());
+        self.give_back();
+        let error = format!("request {} was cancelled", self.request.id);
+        self.pool.journal_ours("grant_cancelled", self.which());
+        PoolError::not_ready(
+            error.clone(),
+            grant::failure("cancelled", &self.request.id, self.slot, &error, self.pool.store.now_ms()),
+        )
+    }
+
+    fn which(&self) -> [(&'static str, Json); 2] {
+        [("slot_id", self.slot.id().clone()), ("request_id", Json::from(&self.request.id))]
     }
 
     /// The slot is no longer ours, so it is not given back.
@@ -146,8 +191,7 @@ impl Preparing<'_> {
         let failure = grant::failure(state, &self.request.id, self.slot, error, now);
         // What failed is told by the error; the file is for who asks later, and a full disk must not change the answer.
         let _ = self.pool.write_grant(&self.request.id, &failure);
-        let story = [("slot_id", self.slot.id().clone()), ("request_id", Json::from(&self.request.id))];
-        self.pool.journal(event, story.into_iter().chain(more));
+        self.pool.journal(event, self.which().into_iter().chain(more));
         PoolError::not_ready(error, failure)
     }
 }

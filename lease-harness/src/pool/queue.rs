@@ -346,19 +346,23 @@ impl Pool {
         Ok(Joined { entry, position, eta_ms: eta::wait_ms(position, average) })
     }
 
-    /// Leaves the queue; an entry that is not there, or is somebody else's, stays as it is.
+    /// Leaves the queue; false for an entry that is not there, or is somebody else's, which stays as it is.
     ///
     /// # Errors
     /// When the queue cannot be changed.
-    pub fn dequeue(&self, entry_id: &str, owner: &str) -> PoolResult<()> {
+    pub fn dequeue(&self, entry_id: &str, owner: &str) -> PoolResult<bool> {
         let is_mine = |entry: &Entry| entry.id() == entry_id && entry.owner() == Some(owner);
         if !self.read_queue()?.entries.iter().any(is_mine) {
-            return Ok(());
+            return Ok(false);
         }
         let mut locked = LockedQueue::lock(self, owner)?;
         let before = locked.queue.entries.len();
         locked.queue.entries.retain(|entry| !is_mine(entry));
-        if locked.queue.entries.len() < before { locked.write() } else { Ok(()) }
+        let has_left = locked.queue.entries.len() < before;
+        if has_left {
+            locked.write()?;
+        }
+        Ok(has_left)
     }
 
     /// Says that a waiter still waits; its place if it is in the queue.

@@ -146,6 +146,11 @@ impl Pool {
                 let _ = self.remember_duration(owner, held_ms);
             }
         }
+        self.clear_after(owner);
+    }
+
+    /// Clears away what the dead left, behind a release.
+    pub(super) fn clear_after(&self, owner: &str) {
         let _ = self.drop_dead(owner);
         self.tidy();
     }
@@ -186,8 +191,9 @@ impl Pool {
     }
 
     fn clean(&self, slot: &SlotDef, mark: Option<&str>) -> Result<(), String> {
-        self.run_action(Action::Reset, slot, mark)?;
-        self.run_action(Action::Health, slot, mark)
+        let run = |action| self.run_action(action, slot, mark).map_err(|failure| failure.text);
+        run(Action::Reset)?;
+        run(Action::Health)
     }
 
     /// Makes a slot that nobody holds clean again, holding it meanwhile.
@@ -242,7 +248,7 @@ impl Pool {
 
     /// Whether a slot is fit for use; the failure's text if not.
     pub fn health(&self, slot: &SlotDef) -> Result<(), String> {
-        self.run_action(Action::Health, slot, None)
+        self.run_action(Action::Health, slot, None).map_err(|failure| failure.text)
     }
 
     /// Sweeps and tells how the pool stands afterwards.

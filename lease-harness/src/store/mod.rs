@@ -16,7 +16,10 @@ mod options;
 mod outcome;
 mod owner;
 mod record;
+mod renew;
 mod survey;
+mod tend;
+mod wait;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,8 +35,10 @@ pub use options::StoreOptions;
 pub use outcome::{Acquired, Reaped, Reconciled, Refreshed, Released, Status};
 pub use owner::OwnerFence;
 pub use record::{Expiry, Found, Record};
+pub use wait::Waited;
 
 pub use crate::sys::clock::{Clock, Ids};
+pub use crate::sys::disk::errno_name;
 pub use crate::sys::env::Env;
 
 pub(crate) use alive::{ProofOfLife, Vital, folder as alive_folder};
@@ -41,6 +46,9 @@ pub(crate) use heartbeat::{Beat, Beaten, LostNote, pause_for, quiesce, resume};
 pub(crate) use journal::{iso, note};
 pub(crate) use owner::quoted;
 pub(crate) use record::to_f64;
+pub(crate) use renew::Keeper;
+pub(crate) use tend::{Gone, Kept, LeaseOf, Tending, Until};
+pub(crate) use wait::millis;
 
 use crate::json::{Json, Object};
 use crate::sys::disk::{self, At, Written};
@@ -223,37 +231,6 @@ impl LeaseStore {
             self.journal(now, "takeover", story.in_order(&["kind", "by", "previous"]));
         }
         Ok(Acquired::Acquired { kind, record, previous })
-    }
-
-    /// Keeps a lease alive.
-    ///
-    /// # Errors
-    /// When the store cannot be used; the lease is then as it was.
-    pub fn heartbeat(&self, kind: &str, owner: &str, token: &str) -> StoreResult<Refreshed> {
-        check_kind(kind)?;
-        self.fence().check(owner)?;
-        if !self.dir().is_dir() {
-            return Ok(Refreshed::NotHeld { kind: kind.to_owned() });
-        }
-        let guard = Guard::enter(self, kind)?;
-        let now = self.now_ms();
-        let kind_text = kind.to_owned();
-        let mut record = match self.found(kind)? {
-            Found::Free => return Ok(Refreshed::NotHeld { kind: kind_text }),
-            found @ Found::Corrupt(_) => return Ok(Refreshed::Expired { kind: kind_text, found }),
-            Found::Lease(record) => record,
-        };
-        if record.owner() != Some(owner) || record.token() != Some(token) {
-            return Ok(Refreshed::NotOwner { kind: kind_text, holder: record.owner().map(str::to_owned) });
-        }
-        if record.is_expired(now) {
-            return Ok(Refreshed::Expired { kind: kind_text, found: Found::Lease(record) });
-        }
-        record.refresh(&iso(now).unwrap_or_default());
-        let written = self.write(kind, &record)?;
-        guard.check()?;
-        written.place(&self.path(kind))?;
-        Ok(Refreshed::Refreshed { kind: kind_text, expiry: record.expiry(now), record })
     }
 
     /// Gives a lease back to whoever comes next. Needs no space on the disk.

@@ -22,6 +22,13 @@ pub struct Expiry {
 }
 
 impl Record {
+    /// Keys of ours in a payload, which other programs keep: the holder's proof of life,
+    pub(super) const ALIVE: &str = "alive";
+    /// when its owner took over a lease that was granted to somebody who was not there,
+    pub(super) const CLAIMED_AT: &str = "claimedAt";
+    /// and when its owner gave it up before it was granted.
+    pub(super) const CANCELLED_AT: &str = "cancelledAt";
+
     pub(super) fn new(kind: &str, owner: &str, token: &str, ttl_minutes: f64, payload: Json, now: &str) -> Self {
         let mut members = Object::new();
         members.insert("v", Json::from(VERSION));
@@ -69,7 +76,17 @@ impl Record {
     /// The id of its holder's proof of life, if it names one.
     #[must_use]
     pub fn alive(&self) -> Option<&str> {
-        self.payload().get("alive").and_then(Json::as_str)
+        self.payload().get(Self::ALIVE).and_then(Json::as_str)
+    }
+
+    /// Whether its owner knows of it, if it was granted to somebody who was not there.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.payload().get(Self::CLAIMED_AT).is_some()
+    }
+
+    /// Whether its owner gave it up before it was granted.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.payload().get(Self::CANCELLED_AT).is_some()
     }
 
     /// The fence number of the grant, if it names one.
@@ -94,6 +111,20 @@ impl Record {
 
     pub(super) fn refresh(&mut self, now: &str) {
         self.members.insert("heartbeat", Json::from(now));
+    }
+
+    /// The heartbeat as it stands.
+    pub(crate) fn heartbeat(&self) -> Option<&str> {
+        self.text("heartbeat")
+    }
+
+    /// Changes one key of a payload that is an object; any other payload has no place for it.
+    pub(super) fn set_in_payload(&mut self, key: &str, value: Option<Json>) {
+        let Some(Json::Object(payload)) = self.members.get_mut("payload") else { return };
+        match value {
+            Some(value) => drop(payload.insert(key, value)),
+            None => drop(payload.remove(key)),
+        }
     }
 
     fn text(&self, key: &str) -> Option<&str> {

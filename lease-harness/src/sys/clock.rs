@@ -78,6 +78,11 @@ impl fmt::Debug for Ids {
     }
 }
 
+/// Some number below `limit`, another one each time; for choices that anything may make.
+pub(crate) fn any_below(limit: usize) -> usize {
+    uuid::Uuid::new_v4().as_u128() as usize % limit.max(1)
+}
+
 /// Whether `text` is a UUID in the usual form. Ids become file names only after this check.
 pub(crate) fn is_uuid(text: &str) -> bool {
     text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()

@@ -30,6 +30,27 @@ impl std::error::Error for DiskError {
     }
 }
 
+/// The name that programs print for an error of the system, if it is one of those that a file system gives.
+#[must_use]
+pub fn errno_name(error: &io::Error) -> Option<&'static str> {
+    Some(match Errno::from_io_error(error)? {
+        Errno::NOENT => "ENOENT",
+        Errno::ISDIR => "EISDIR",
+        Errno::NOTDIR => "ENOTDIR",
+        Errno::ACCESS => "EACCES",
+        Errno::PERM => "EPERM",
+        Errno::ROFS => "EROFS",
+        Errno::NOSPC => "ENOSPC",
+        Errno::DQUOT => "EDQUOT",
+        Errno::NAMETOOLONG => "ENAMETOOLONG",
+        Errno::LOOP => "ELOOP",
+        Errno::MFILE => "EMFILE",
+        Errno::IO => "EIO",
+        Errno::PIPE => "EPIPE",
+        _ => return None,
+    })
+}
+
 pub(crate) type DiskResult<T> = Result<T, DiskError>;
 
 /// Says what was tried on which path when a call fails.

@@ -134,6 +134,14 @@ pub(super) const DECISIONS: &[Decision] = &[
     },
     Decision {
         file: "pool-scenarios",
+        tag: "unsafe",
+        cases: &["claim: a request id that climbs out of the grants folder"],
+        what: "an unknown request",
+        said: None,
+        why: "an id of somebody's choice must not name a file outside of the grants",
+    },
+    Decision {
+        file: "pool-scenarios",
         tag: "quirk",
         cases: &["the grant goes to whoever asks for the entry", "dequeue by another owner is accepted"],
         what: "only the owner of an entry is granted by it, and only the owner can remove it",
@@ -210,5 +218,109 @@ pub(super) const DECISIONS: &[Decision] = &[
         what: "an empty command counts as not given",
         said: None,
         why: "the contract says that empty values count as unset, wherever they stand",
+    },
+    Decision {
+        file: "cli",
+        tag: "differs",
+        cases: &[
+            "lease: GIT_DIR of another repository is followed",
+            "lease: GIT_DIR and GIT_WORK_TREE of another repository are followed",
+            "lease: GIT_COMMON_DIR of another repository",
+            "lease: GIT_DIR that does not exist: the working folder counts",
+        ],
+        what: "the repository around the working folder counts",
+        said: Some("work/repo/logs is there"),
+        why: "the contract says that what a hook exports is ignored: all that share a repository share its store",
+    },
+    Decision {
+        file: "cli",
+        tag: "differs",
+        cases: &["pool: an empty --pool is refused even with LEASE_POOL_FILE set", "pool: --ttl \"\" is refused by the lease"],
+        what: "an empty value counts as unset",
+        said: Some("exit status: 0"),
+        why: "the contract says so",
+    },
+    Decision {
+        file: "cli",
+        tag: "differs",
+        cases: &["pool: a cwd that is no text is an internal error"],
+        what: "a usage error that names file, field and value",
+        said: Some("pool.json: \"cwd\" must be a string and is 5"),
+        why: "the contract says so",
+    },
+    Decision {
+        file: "cli",
+        tag: "quirk",
+        cases: &["pool: --wait-ms is not looked at with --no-wait"],
+        what: "a value that is wrong is refused, whatever stands beside it",
+        said: Some("invalid value 'soon' for '--wait-ms <N>'"),
+        why: "a mistake that is found only some day later, when --no-wait is taken away, is harder to understand",
+    },
+    Decision {
+        file: "cli",
+        tag: "differs",
+        cases: &["pool: release --force without a bookkeeper is refused and the slot is free all the same"],
+        what: "the slot is still held",
+        said: Some("\"state\":\"held\""),
+        why: "the contract says that a forced release that will be refused deletes nothing",
+    },
+    Decision {
+        file: "cli",
+        tag: "differs",
+        cases: &["pool: the lease is lost during provision: exit 3"],
+        what: "the lease is kept alive while the slot is provisioned, so that it is not lost",
+        said: Some("exit status: 0"),
+        why: "the contract says that provision runs under a beating heartbeat; where it is lost all the same, that is a refusal",
+    },
+    Decision {
+        file: "cli",
+        tag: "quirk",
+        cases: &["pool: a queue file that is no queue: exit 3"],
+        what: "what can be read of it counts, and the file is repaired at the next change",
+        said: Some("\"queue\":[]"),
+        why: "the contract says so; one bad file must not stop every run of a host",
+    },
+    Decision {
+        file: "cli",
+        tag: "unsafe",
+        cases: &["pool --shell: a prefix that is no name is printed as it is"],
+        what: "the pool file is refused",
+        said: Some("\"shellPrefix\" \"A B;C\" is not a valid environment variable name"),
+        why: "what is printed is evaluated by a shell, and must set variables and do nothing else",
+    },
+];
+
+/// Where a binding case and the contract say different things, and what we do.
+pub(super) struct Contradiction {
+    /// The vector file, without its ending.
+    pub(super) file: &'static str,
+    /// The cases. They agree.
+    pub(super) cases: &'static [&'static str],
+    /// What the contract says.
+    #[expect(dead_code, reason = "for the reader")]
+    pub(super) contract: &'static str,
+    /// What we do.
+    #[expect(dead_code, reason = "for the reader")]
+    pub(super) what: &'static str,
+    /// Why.
+    #[expect(dead_code, reason = "for the reader")]
+    pub(super) why: &'static str,
+}
+
+/// All contradictions, by file.
+pub(super) const CONTRADICTIONS: &[Contradiction] = &[
+    Contradiction {
+        file: "cli",
+        cases: &["lease: repeated flags, the last one counts", "pool --shell: owner with every legal character"],
+        contract: "repeated flags are usage errors",
+        what: "in the families for scripts the last one counts; the commands for people refuse a repeated one",
+        why: "scripts that append to a list of options were written for programs where the last one counts",
+    },
+    Contradiction {
+        file: "cli",
+        cases: &["pool: cwd missing: exit 1"],
+        contract: "a slot that could not be reset is a refusal, with the failure object on standard output",
+        what: "the object is printed when a command ran and failed, and nothing when it could not even be run",
+        why: "a folder that is not there says nothing about the slot; whoever asks later finds the object in the grant's file",
     },
 ];

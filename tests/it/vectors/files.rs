@@ -120,11 +120,14 @@ const EVENTS: [&str; 16] = [
 /// Removes the lines that we add to journals, and a journal that has no others.
 fn strip_own_events(files: &mut BTreeMap<String, Vec<u8>>) {
     for (_, bytes) in files.iter_mut().filter(|(name, _)| name.ends_with(".log")) {
-        let text = String::from_utf8_lossy(bytes);
-        let kept: String = text.split_inclusive('\n').filter(|line| !is_own_event(line)).collect();
-        *bytes = kept.into_bytes();
+        *bytes = without_own_events(&String::from_utf8_lossy(bytes)).into_bytes();
     }
     files.retain(|name, bytes| !name.ends_with(".log") || !bytes.is_empty());
+}
+
+/// A journal without the lines that we add.
+pub(super) fn without_own_events(journal: &str) -> String {
+    journal.split_inclusive('\n').filter(|line| !is_own_event(line)).collect()
 }
 
 fn is_own_event(line: &str) -> bool {

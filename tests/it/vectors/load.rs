@@ -26,9 +26,10 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// Whether we must agree.
+    /// Whether we must agree: it is normal, and the contract does not say otherwise.
     pub(super) fn binds(&self) -> bool {
-        self.tags.iter().any(|tag| tag == "normal")
+        let has = |name: &str| self.tags.iter().any(|tag| tag == name);
+        has("normal") && !has("differs")
     }
 }
 

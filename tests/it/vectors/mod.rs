@@ -5,10 +5,12 @@
 //! folder every case is counted, and a decision that nothing needs is an error; in another folder, whose cases nobody
 //! has looked at yet, only the binding ones decide.
 
+mod cli;
 mod decisions;
 mod failure;
 mod files;
 mod load;
+mod mask;
 mod owner_patterns;
 mod pool_files;
 mod pool_scenarios;

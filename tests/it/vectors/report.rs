@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::decisions::{DECISIONS, Decision};
+use super::decisions::{CONTRADICTIONS, DECISIONS, Decision};
 use super::load::{Case, VectorFile};
 
 /// Replays every case of a file. `n_cases` and `n_binding` are what our own folder holds, so that no case can get lost.
@@ -51,6 +51,12 @@ fn count(file: &VectorFile, n_cases: usize, n_binding: usize, decided: &BTreeSet
     let binding = file.cases.iter().filter(|case| case.binds()).count();
     if (file.cases.len(), binding) != (n_cases, n_binding) {
         faults.push(format!("{} cases of which {binding} bind; {n_cases} and {n_binding} were there", file.cases.len()));
+    }
+    for contradiction in CONTRADICTIONS.iter().filter(|contradiction| contradiction.file == file.name) {
+        let binds = |name: &&str| file.cases.iter().any(|case| case.name == **name && case.binds());
+        for name in contradiction.cases.iter().filter(|name| !binds(name)) {
+            faults.push(format!("a contradiction for {name:?}, which is no case that binds"));
+        }
     }
     for decision in DECISIONS.iter().filter(|decision| decision.file == file.name) {
         for name in decision.cases.iter().filter(|name| !decided.contains(*name)) {

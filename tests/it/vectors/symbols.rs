@@ -1,7 +1,8 @@
 //! The symbols in recorded texts.
 //!
-//! `$T1` (a token), `$R1` (a request), `$H1` (a guard holder) stand for random ids. A symbol is bound to the id that is
-//! found where it first appears, and must be the same id everywhere after. `$STORE` and `$WORK` are folders.
+//! `$T1` (a token), `$R1` (a request), `$H1` (a guard holder) stand for random ids, `$PID1` for the number of a process. A
+//! symbol is bound to what is found where it first appears, and must be the same everywhere after. `$STORE` and `$WORK` are
+//! folders.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -65,14 +66,22 @@ impl Symbols {
                 Some(value) => actual.strip_prefix(value.as_str())?,
                 None if symbol == "$" => actual.strip_prefix('$')?,
                 None => {
-                    let id = actual.get(..ID_LENGTH).filter(|id| uuid::Uuid::try_parse(id).is_ok())?;
-                    fresh.insert(symbol.to_owned(), id.to_owned());
-                    &actual[ID_LENGTH..]
+                    let value = value_at(symbol, actual)?;
+                    fresh.insert(symbol.to_owned(), value.to_owned());
+                    &actual[value.len()..]
                 }
             };
         }
         Some(fresh)
     }
+}
+
+/// What of the kind that a symbol stands for a text begins with.
+fn value_at<'a>(symbol: &str, text: &'a str) -> Option<&'a str> {
+    if symbol.starts_with("$PID") {
+        return Some(&text[..n_digits(text)]).filter(|number| !number.is_empty());
+    }
+    text.get(..ID_LENGTH).filter(|id| uuid::Uuid::try_parse(id).is_ok())
 }
 
 /// The symbol that a text begins with.
@@ -82,9 +91,13 @@ fn symbol_at(text: &str) -> Option<&str> {
             return Some(folder);
         }
     }
-    let digits = text.strip_prefix("$T").or_else(|| text.strip_prefix("$R")).or_else(|| text.strip_prefix("$H"))?;
-    let n_digits = digits.len() - digits.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    (n_digits > 0).then(|| &text[..2 + n_digits])
+    let name = ["$T", "$R", "$H", "$PID"].into_iter().find(|name| text.starts_with(name))?;
+    let n_digits = n_digits(&text[name.len()..]);
+    (n_digits > 0).then(|| &text[..name.len() + n_digits])
+}
+
+fn n_digits(text: &str) -> usize {
+    text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len()
 }
 
 #[cfg(test)]
@@ -108,5 +121,13 @@ mod tests {
         symbols.compare("$T1", "not-an-id").expect_err("is no id");
         symbols.compare("$T1 and $T1", &format!("{ID} and {OTHER}")).expect_err("are two ids");
         assert_eq!(symbols.fill("$T1"), "$T1");
+    }
+
+    #[test]
+    fn a_process_has_a_number() {
+        let mut symbols = Symbols::default();
+        symbols.compare("\"$PID1\"", "\"417\"").expect("binds");
+        assert_eq!(symbols.fill("$PID1, $PID"), "417, $PID");
+        symbols.compare("\"$PID2\"", "\"x\"").expect_err("is no number");
     }
 }

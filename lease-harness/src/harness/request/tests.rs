@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::*;
+use crate::store::Env;
 
 /// Lifetime in minutes, heartbeat in milliseconds, and the values that a refusal names.
 type Case = (Option<f64>, Option<u64>, Option<[&'static str; 2]>);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 use crate::json::{ParseError, plain_text};
+use crate::sys::disk::errno_name;
 
 /// What kind of failure a [`PoolFileError`] is. All of them are usage errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +31,8 @@ pub struct PoolFileError {
 
 impl PoolFileError {
     pub(super) fn read(path: &Path, error: io::Error) -> Self {
-        let message = format!("cannot read pool file {}: {}", path.display(), code(&error));
+        let code = errno_name(&error).map_or_else(|| error.to_string(), str::to_owned);
+        let message = format!("cannot read pool file {}: {code}", path.display());
         Self { kind: PoolFileErrorKind::Read, path: path.to_owned(), message, value: None, source: Some(error) }
     }
 
@@ -56,24 +58,21 @@ impl PoolFileError {
         self.value.as_deref()
     }
 
+    /// The message with the file, and the value that cannot be used.
+    #[must_use]
+    pub fn full_message(&self) -> String {
+        match (self.kind, &self.value) {
+            (PoolFileErrorKind::Invalid, Some(value)) => format!("{}: {self} and is {value}", self.path.display()),
+            (PoolFileErrorKind::Invalid, None) => format!("{}: {self}", self.path.display()),
+            _ => self.to_string(),
+        }
+    }
+
     /// The pool file, as it was given.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
-}
-
-/// The code of a system error, by the name that other programs print.
-fn code(error: &io::Error) -> String {
-    let code = match error.kind() {
-        io::ErrorKind::NotFound => "ENOENT",
-        io::ErrorKind::IsADirectory => "EISDIR",
-        io::ErrorKind::NotADirectory => "ENOTDIR",
-        io::ErrorKind::PermissionDenied => "EACCES",
-        io::ErrorKind::InvalidFilename => "ENAMETOOLONG",
-        _ => return error.to_string(),
-    };
-    code.to_owned()
 }
 
 impl fmt::Display for PoolFileError {

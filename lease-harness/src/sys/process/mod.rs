@@ -2,6 +2,7 @@
 //! commands that end with us, and whoever carries a mark in its environment.
 
 mod bound;
+mod detach;
 mod helper;
 mod marked;
 mod origin;
@@ -16,8 +17,10 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getppid};
 
 pub(crate) use bound::{Bound, replace_self};
+pub(crate) use detach::{let_go, say_and_let_go, spawn_detached};
 pub(crate) use helper::{die_with_parent, host_name, sleep_until_end, user_name};
 pub(crate) use marked::kill_marked;
+pub use origin::is_output_closed;
 pub(crate) use witness::Witness;
 
 /// How often the state of a process is looked at where the system cannot tell when it ends.
@@ -33,6 +36,11 @@ pub(crate) struct Process {
 
 impl Process {
     /// The process that has this number now.
+    pub(crate) fn with_number(number: u32) -> io::Result<Self> {
+        let pid = i32::try_from(number).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+        Self::open(pid)
+    }
+
     fn open(pid: Pid) -> io::Result<Self> {
         match pidfd(pid) {
             Ok(fd) => Ok(Self { pid, fd: Some(fd) }),

@@ -11,15 +11,18 @@ static LOADED_AS: AtomicU32 = AtomicU32::new(0);
 static PARENT: AtomicI32 = AtomicI32::new(0);
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static CHILD_IGNORED: AtomicBool = AtomicBool::new(false);
+static OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
 ctor::declarative::ctor! {
-    /// Runs before `main`: there Rust's runtime begins with ignoring `SIGPIPE`, and every moment later is one in which the
-    /// parent may die unnoticed. Early, because a slot may be taken before `main` too.
+    /// Runs before `main`: there Rust's runtime begins with ignoring `SIGPIPE` and with putting the null device in the place
+    /// of standard streams that are closed, and every moment later is one in which the parent may die unnoticed. Early,
+    /// because a slot may be taken before `main` too.
     #[ctor(unsafe, priority = early)]
     fn remember() {
         LOADED_AS.store(std::process::id(), Ordering::Relaxed);
         PARENT.store(Pid::as_raw(getppid()), Ordering::Relaxed);
         PIPE_IGNORED.store(is_ignored(SIGPIPE), Ordering::Relaxed);
+        OUTPUT_CLOSED.store(rustix::io::fcntl_getfd(std::io::stdout()).is_err(), Ordering::Relaxed);
     }
 }
 
@@ -34,6 +37,13 @@ pub(super) fn parent() -> Option<Pid> {
         return getppid();
     }
     Pid::from_raw(PARENT.load(Ordering::Relaxed))
+}
+
+/// Whether this process was started with its standard output closed. What is written there is lost without an error, so
+/// that whoever is to tell somebody something, such as a token, has to ask first.
+#[must_use]
+pub fn is_output_closed() -> bool {
+    OUTPUT_CLOSED.load(Ordering::Relaxed)
 }
 
 /// The signals that a program started by us has to find ignored, although they are not in this process.

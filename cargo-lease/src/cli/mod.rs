@@ -3,12 +3,14 @@
 //! Parsing touches nothing but the words of the command line; what they mean, together with the environment and the
 //! project's files, is decided in [`crate::resolve`].
 
+pub(crate) mod script;
+
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 /// The hidden command that cargo and nextest start in front of each test binary.
 pub(crate) const RUNNER: &str = "__runner";
@@ -35,7 +37,7 @@ Examples:
   cargo lease status --watch              who holds which slot, and who waits
 
 Lease options come before the command. What follows `test`, `nextest` or `bench` belongs to the wrapped command, \
-word for word; `run` takes options up to its `--`.";
+word for word; `run` takes options up to its `--`, `store` and `pool` take theirs anywhere.";
 
 const MORE: &str = "\
 The pool file is the first that is set of: --pool; LEASE_POOL_FILE; `pool` in [package.metadata.lease]; `pool` in \
@@ -142,6 +144,10 @@ Examples:
   cargo lease status
   cargo lease status --json | jq '.slots[] | select(.state == \"free\")'")]
     Status(StatusArgs),
+
+    /// An operation of a family for scripts, which are tables and join the help from there.
+    #[command(skip)]
+    Script(Box<script::Call>),
 
     #[command(name = RUNNER, hide = true)]
     Runner(RunnerArgs),
@@ -301,12 +307,17 @@ fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::E
         words.remove(1);
     }
     let Some(at) = command_position(&words) else {
-        return Cli::try_parse_from(words);
+        return parse_whole(words);
     };
     let name = words[at].clone();
+    if let Some(family) = script::family(&name) {
+        words.remove(at);
+        let call = script::parse(family, &words[1..])?;
+        return Ok(Cli { lease: LeaseOptions::default(), wrap: None, command: Command::Script(Box::new(call)) });
+    }
     if WRAPPERS.iter().any(|wrapper| name == *wrapper) {
         let theirs = words.split_off(at + 1);
-        let mut cli = Cli::try_parse_from(words)?;
+        let mut cli = parse_whole(words)?;
         if let Command::Test(wrapped) | Command::Nextest(wrapped) | Command::Bench(wrapped) = &mut cli.command {
             wrapped.words = theirs;
         }
@@ -316,14 +327,23 @@ fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::E
         // One place for all of them, so that a repeated or conflicting option is noticed wherever it stands.
         words[1..=at].rotate_right(1);
     }
-    let mut cli = Cli::try_parse_from(words).map_err(|error| if name == "run" { without_dashes(error) } else { error })?;
+    let mut cli = parse_whole(words).map_err(|error| if name == "run" { without_dashes(error) } else { error })?;
     match &mut cli.command {
         Command::Run(RunArgs { lease, .. })
         | Command::Status(StatusArgs { lease, .. })
         | Command::Runner(RunnerArgs { lease, .. }) => cli.lease = std::mem::take(lease),
-        Command::Test(_) | Command::Nextest(_) | Command::Bench(_) => {}
+        Command::Test(_) | Command::Nextest(_) | Command::Bench(_) | Command::Script(_) => {}
     }
     Ok(cli)
+}
+
+/// All commands, the families for scripts among them.
+fn definition() -> clap::Command {
+    Cli::command().subcommands(script::definitions())
+}
+
+fn parse_whole(words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&definition().try_get_matches_from(words)?)
 }
 
 /// Says what is missing where a word stands that is no option: clap would only say that it did not expect it.
@@ -362,131 +382,4 @@ fn command_position(words: &[OsString]) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(words: &[&str]) -> Result<Cli, clap::Error> {
-        parse(std::iter::once("cargo-lease").chain(words.iter().copied()).map(OsString::from))
-    }
-
-    #[track_caller]
-    fn refused(words: &[&str], parts: &[&str]) {
-        let error = parsed(words).expect_err("refused");
-        assert_eq!(error.exit_code(), 2, "{error}");
-        for part in parts {
-            assert!(error.to_string().contains(part), "{part:?} is not in: {error}");
-        }
-    }
-
-    fn theirs(words: &[&str]) -> Vec<String> {
-        match parsed(words).expect("accepted").command {
-            Command::Test(wrapped) | Command::Nextest(wrapped) | Command::Bench(wrapped) => {
-                wrapped.words.into_iter().map(|word| word.into_string().expect("text")).collect()
-            }
-            other => panic!("not a wrapper: {other:?}"),
-        }
-    }
-
-    #[test]
-    fn the_definition_is_sound() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn three_spellings_are_one() {
-        for words in [&["status"][..], &["lease", "status"]] {
-            assert!(matches!(parsed(words).expect("accepted").command, Command::Status(_)), "{words:?}");
-        }
-        assert_eq!(theirs(&["lease", "test", "lease"]), ["lease"]);
-    }
-
-    #[test]
-    fn wrapped_words_stay_word_for_word() {
-        let cases: [&[&str]; 8] = [
-            &[],
-            &["--help"],
-            &["-h"],
-            &["--", "--nocapture"],
-            &["--pool", "theirs", "--", "--", "x"],
-            &["-p", "api", "--no-run", "name"],
-            &["", "--version"],
-            &["run", "-E", "test(db)"],
-        ];
-        for words in cases {
-            for name in WRAPPERS {
-                let line: Vec<&str> =
-                    ["--pool", "ours.json", "--no-wait", name].into_iter().chain(words.iter().copied()).collect();
-                assert_eq!(theirs(&line), words, "{line:?}");
-                assert_eq!(parsed(&line).expect("accepted").lease.pool, Some("ours.json".into()));
-            }
-        }
-    }
-
-    #[test]
-    fn values_that_look_like_commands_are_values() {
-        let cli = parsed(&["--session", "test", "--owner=run", "status", "--json"]).expect("accepted");
-        assert_eq!(cli.lease.session.as_deref(), Some("test"));
-        assert_eq!(cli.lease.owner.as_deref(), Some("run"));
-        assert!(matches!(cli.command, Command::Status(StatusArgs { json: true, watch: false, .. })));
-    }
-
-    #[test]
-    fn empty_values_are_accepted_and_conflict_with_nothing() {
-        let cli = Cli::command();
-        let options = cli.get_arguments().filter(|known| known.get_action().takes_values());
-        let names = options.filter_map(|known| known.get_long()).filter(|name| *name != "wrap");
-        let empty: Vec<String> = names.map(|name| format!("--{name}=")).chain(["--no-wait".to_owned()]).collect();
-        assert!(empty.len() > 10, "{empty:?}");
-        for (words, at) in [(&["status"][..], 0), (&["status"], 1), (&["run", "--", "x"], 1)] {
-            let mut line = words.to_vec();
-            line.splice(at..at, empty.iter().map(String::as_str));
-            let lease = parsed(&line).expect("accepted").lease;
-            assert_eq!((lease.pool, lease.store), (Some(PathBuf::new()), Some(PathBuf::new())));
-        }
-        assert!(parsed(&["--pool", "", "--wait", "", "--wait-ms", "5", "test"]).is_ok());
-    }
-
-    #[test]
-    fn run_takes_options_on_both_sides_up_to_its_dashes() {
-        let cli = parsed(&["--ttl", "5", "run", "--wait", "1m", "--", "prog", "--ttl", "9"]).expect("accepted");
-        assert_eq!(cli.lease.ttl.as_deref(), Some("5"));
-        assert_eq!(cli.lease.wait.as_deref(), Some("1m"));
-        let Command::Run(run) = cli.command else { panic!("not run") };
-        assert_eq!(run.command, ["prog", "--ttl", "9"]);
-    }
-
-    #[test]
-    fn runner_keeps_the_binary_apart_from_the_users_runner() {
-        let line = [RUNNER, Reader::Nextest.to_word(), "--pool=/p", "--via=qemu", "--via=--flag", "--", "/bin/t", "--list"];
-        let cli = parsed(&line).expect("accepted");
-        assert_eq!(cli.lease.pool, Some("/p".into()));
-        let Command::Runner(runner) = cli.command else { panic!("not the runner") };
-        assert_eq!(runner.starter, Reader::Nextest);
-        assert_eq!(runner.via, ["qemu", "--flag"]);
-        assert_eq!(runner.binary, ["/bin/t", "--list"]);
-    }
-
-    #[test]
-    fn mistakes_are_usage_errors_that_name_them() {
-        refused(&["statsu"], &["statsu", "status"]);
-        refused(&["--pol", "x", "test"], &["--pol", "--pool"]);
-        refused(&["status", "--jsno"], &["--jsno", "--json"]);
-        refused(&["--ttl"], &["--ttl"]);
-        refused(&["--ttl", "5", "--ttl", "6", "test"], &["--ttl", "multiple times"]);
-        refused(&["--ttl", "5", "run", "--ttl", "6", "--", "x"], &["--ttl", "multiple times"]);
-        refused(&["--wait", "5m", "--no-wait", "test"], &["--wait", "--no-wait"]);
-        refused(&["--wait", "5m", "status", "--wait-ms", "6"], &["--wait", "--wait-ms"]);
-        refused(&["--no-wait", "run", "--wait-ms", "6", "--", "x"], &["--wait-ms", "--no-wait"]);
-        refused(&["--no-wait=1", "test"], &["--no-wait"]);
-        refused(&["--wrap", "all", "status"], &["--wrap"]);
-        refused(&["run", "prog"], &["put `--` before the command", "run -- prog"]);
-        refused(&["--ttl", "5", "run", "--no-wait", "prog", "--x"], &["put `--` before the command", "run -- prog"]);
-        refused(&["run", "prog", "--", "x"], &["put `--` before the command", "run -- prog"]);
-        refused(&["run", "--flag", "prog"], &["--flag"]);
-        refused(&["run"], &["COMMAND"]);
-        refused(&["run", "--"], &["COMMAND"]);
-        refused(&["--"], &[]);
-        refused(&[], &["Usage"]);
-        refused(&["--ttl", "5"], &["subcommand"]);
-    }
-}
+mod tests;

@@ -1,0 +1,131 @@
+//! What was typed behind `store` and `pool`, the two families for scripts.
+//!
+//! They take the place of other programs of the format, so they read their words as those do: an option may stand before
+//! or behind the operation, its value may look like an option, of a repeated one the last counts, and an operation
+//! ignores what means nothing to it.
+
+mod command;
+mod table;
+mod value;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ArgMatches;
+use lease_harness::json::Json;
+
+pub(crate) use command::{definitions, parse};
+pub(crate) use table::{DETACHED, Op, PoolOp, StoreOp};
+
+use super::LeaseOptions;
+use table::Family;
+
+/// The families by name, as they stand in the help.
+const FAMILIES: [&Family; 2] = [&table::STORE, &table::POOL];
+
+/// The family with this name.
+pub(crate) fn family(name: &OsString) -> Option<&'static Family> {
+    FAMILIES.into_iter().find(|family| name == family.name)
+}
+
+/// One call of an operation.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) op: Op,
+    pub(crate) options: Options,
+}
+
+/// The options of both families. An empty value is none, but for those that name something: there it is a wrong name.
+#[derive(Debug)]
+pub(crate) struct Options {
+    /// Those that commands for people have as well: pool, store, owner pattern, session, commands.
+    pub(crate) lease: LeaseOptions,
+    pub(crate) kind: String,
+    pub(crate) owner: String,
+    pub(crate) token: String,
+    pub(crate) slot: String,
+    pub(crate) request: String,
+    pub(crate) payload: Json,
+    pub(crate) ttl_minutes: Option<f64>,
+    pub(crate) wait: Option<Duration>,
+    pub(crate) no_wait: bool,
+    pub(crate) poll: Option<Duration>,
+    /// For how many minutes a deferred grant may stay unclaimed.
+    pub(crate) claim_within_minutes: Option<f64>,
+    /// The number of a process that the lease follows.
+    pub(crate) keep: Option<u32>,
+    pub(crate) force: bool,
+    /// Whether to do the part of the operation that outlives it: see [`DETACHED`].
+    pub(crate) detached: bool,
+    pub(crate) shape: Shape,
+}
+
+/// What an answer looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// JSON on one line.
+    Compact,
+    /// JSON for people.
+    Pretty,
+    /// A grant as lines for a shell; everything else as JSON on one line.
+    Shell,
+}
+
+impl Options {
+    fn of(mut matches: ArgMatches) -> Self {
+        let mut typed = Typed(&mut matches);
+        Self {
+            lease: LeaseOptions {
+                pool: typed.value::<PathBuf>("pool"),
+                store: typed.value::<PathBuf>("store"),
+                owner_pattern: typed.value("owner-pattern"),
+                session: typed.value("session"),
+                provision_cmd: typed.value("provision-cmd"),
+                reset_cmd: typed.value("reset-cmd"),
+                health_cmd: typed.value("health-cmd"),
+                nudge_cmd: typed.value("nudge-cmd"),
+                ..LeaseOptions::default()
+            },
+            kind: typed.name("kind"),
+            owner: typed.name("owner"),
+            token: typed.name("token"),
+            slot: typed.name("slot"),
+            request: typed.name("request"),
+            payload: typed.value("payload").unwrap_or_default(),
+            ttl_minutes: typed.value("ttl").flatten(),
+            wait: typed.value("wait-ms").flatten(),
+            no_wait: typed.is_set("no-wait"),
+            poll: typed.value("poll-ms").flatten(),
+            claim_within_minutes: typed.value("claim-within").flatten(),
+            keep: typed.value("keep").flatten(),
+            force: typed.is_set("force"),
+            detached: typed.is_set(DETACHED),
+            shape: match (typed.is_set("shell"), typed.is_set("pretty")) {
+                (true, _) => Shape::Shell,
+                (false, true) => Shape::Pretty,
+                (false, false) => Shape::Compact,
+            },
+        }
+    }
+}
+
+/// The values of one call; what its family does not know was not typed.
+struct Typed<'a>(&'a mut ArgMatches);
+
+impl Typed<'_> {
+    fn value<T: Clone + Send + Sync + 'static>(&mut self, flag: &str) -> Option<T> {
+        self.0.try_remove_one(flag).ok().flatten()
+    }
+
+    fn name(&mut self, flag: &str) -> String {
+        self.value(flag).unwrap_or_default()
+    }
+
+    fn is_set(&mut self, flag: &str) -> bool {
+        self.value(flag) == Some(true)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! A grant as assignments for a POSIX shell.
+//!
+//! They are evaluated with `eval`, so nothing in them may be anything but a value: everything stands in single quotes, and
+//! what cannot be the value of a variable is refused before a slot is taken.
+
+use lease_harness::json::{Json, utf16_units};
+use lease_harness::pool::PoolFile;
+
+use crate::exit::Failure;
+
+/// Refuses a pool of which some grant could not be printed: whichever slot it will be.
+///
+/// # Errors
+///
+/// A usage error that names slot and variable.
+pub(super) fn check(file: &PoolFile) -> Result<(), Failure> {
+    for slot in file.slots() {
+        let id = (slot_variable(file), slot.id_text().to_owned());
+        for (name, value) in slot.grant_env().iter().chain([&id]) {
+            export(slot.id_text(), name, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// The lines for one grant: its environment, then slot, token and owner under the pool file's prefix.
+///
+/// # Errors
+///
+/// As [`check`].
+pub(super) fn exports(file: &PoolFile, grant: &Json) -> Result<String, Failure> {
+    let text = |value: Option<&Json>| match value {
+        Some(Json::String(text)) => text.clone(),
+        Some(value) => value.to_text(),
+        None => String::new(),
+    };
+    let prefix = file.shell_prefix();
+    let id = text(grant.get("slot_id"));
+    let ours = [("SLOT", id.clone()), ("TOKEN", text(grant.get("token"))), ("OWNER", text(grant.get("owner")))];
+    let env = grant.get("env").and_then(Json::as_object).into_iter().flat_map(|env| env.iter());
+    let env = env.map(|(name, value)| (name.to_owned(), text(Some(value))));
+    let ours = ours.into_iter().map(|(name, value)| (format!("{prefix}_{name}"), value));
+    env.chain(ours).map(|(name, value)| export(&id, &name, &value)).collect()
+}
+
+fn slot_variable(file: &PoolFile) -> String {
+    format!("{}_SLOT", file.shell_prefix())
+}
+
+fn export(slot_id: &str, name: &str, value: &str) -> Result<String, Failure> {
+    let refused = |why: &str| Failure::usage(format!("slot {slot_id}: {name} {why}, so it cannot be printed for a shell"));
+    if !is_name(name) {
+        return Err(refused("is no name of a variable"));
+    }
+    let Ok(value) = String::from_utf16(&utf16_units(value)) else { return Err(refused("holds text that is no UTF-8")) };
+    if value.contains('\0') {
+        return Err(refused("holds a NUL character"));
+    }
+    Ok(format!("export {name}={}\n", quoted(&value)))
+}
+
+fn is_name(name: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    name.bytes().all(is_part) && name.as_bytes().first().is_some_and(|first| !first.is_ascii_digit())
+}
+
+/// A word that a POSIX shell takes as it is.
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\'', "'\\''"))
+}

@@ -1,0 +1,137 @@
+//! Cancelling: an owner who does not want a request's slot any more.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::claim::Claimed;
+use super::error::PoolResult;
+use super::slot::SlotDef;
+use super::{Pool, PoolError};
+use crate::json::{Json, object};
+use crate::store::{Record, Released};
+
+/// A slot that is being made ready is given back by whoever does that; it looks a few times a second.
+const WAIT: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// How cancelling a request ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cancelled {
+    /// It has left the queue.
+    Dequeued {
+        /// The request.
+        request_id: String,
+    },
+    /// Its slot is free again.
+    GivenBack {
+        /// The request.
+        request_id: String,
+        /// The slot.
+        slot_id: Json,
+    },
+    /// There was nothing to cancel; what a claim would answer.
+    Not(Claimed),
+}
+
+impl Cancelled {
+    /// Whether it was cancelled.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        !matches!(self, Self::Not(_))
+    }
+
+    /// `{ok:true, code:"cancelled", request_id, slot_id?}`, or what a claim answers.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        let cancelled = |request_id: &str| {
+            vec![("ok", Json::from(true)), ("code", Json::from("cancelled")), ("request_id", Json::from(request_id))]
+        };
+        match self {
+            Self::Not(claimed) => claimed.to_json(),
+            Self::Dequeued { request_id } => object(cancelled(request_id)),
+            Self::GivenBack { request_id, slot_id } => {
+                let mut members = cancelled(request_id);
+                members.push(("slot_id", slot_id.clone()));
+                object(members)
+            }
+        }
+    }
+}
+
+impl Pool {
+    /// Gives a request up: it leaves the queue, or its slot is given back, also one that is still being made ready. Only
+    /// its owner can do that.
+    ///
+    /// # Errors
+    /// A usage error when the owner is outside the fence; an internal one when a slot that is being made ready is not
+    /// given back in time; else when the store cannot be used.
+    ///
+    /// # If the process dies
+    /// The request is cancelled or it is not, and can be cancelled again.
+    pub fn cancel(&self, request_id: &str, owner: &str) -> PoolResult<Cancelled> {
+        self.store.fence().check(owner)?;
+        let request_id = request_id.to_owned();
+        if self.grant_path(&request_id).is_none() {
+            return Ok(Cancelled::Not(Claimed::Unknown { request_id }));
+        }
+        self.sweep(owner)?;
+        let begun = Instant::now();
+        loop {
+            let queue = self.read_queue()?;
+            if let Some(place) = queue.place_of(&request_id) {
+                if queue.entries[place].owner() != Some(owner) {
+                    return Ok(Cancelled::Not(not_owner(request_id, queue.entries[place].owner())));
+                }
+                if self.dequeue(&request_id, owner)? {
+                    self.tell_cancelled(&request_id, owner, None);
+                    return Ok(Cancelled::Dequeued { request_id });
+                }
+            }
+            let Some((slot, record)) = self.slot_of(&request_id)? else { break };
+            if record.owner() != Some(owner) {
+                return Ok(Cancelled::Not(not_owner(request_id, record.owner())));
+            }
+            if self.give_up_slot(&request_id, slot, &record)? {
+                return Ok(Cancelled::GivenBack { request_id, slot_id: slot.id().clone() });
+            }
+            if begun.elapsed() > WAIT {
+                return Err(PoolError::internal(format!(
+                    "slot {} is still being made ready for request {request_id}; whoever does that was told to stop",
+                    slot.id_text()
+                )));
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        // Neither waiting nor held: cancelled while it was made ready, or over in another way.
+        Ok(match self.read_grant(&request_id)? {
+            Some(_) => Cancelled::Not(self.claim(&request_id, owner)?),
+            None if begun.elapsed() >= LOOK_EVERY => Cancelled::Dequeued { request_id },
+            None => Cancelled::Not(Claimed::Unknown { request_id }),
+        })
+    }
+
+    /// Gives a granted slot back. Whoever is still making it ready is told to stop, and gives it back when nothing works on
+    /// it any more.
+    fn give_up_slot(&self, request_id: &str, slot: &SlotDef, record: &Record) -> PoolResult<bool> {
+        let (owner, token) = (record.owner().unwrap_or_default(), record.token().unwrap_or_default());
+        if self.read_grant(request_id)?.is_none() && record.alive().is_some() {
+            if !record.is_cancelled() {
+                self.store.call_off(slot.kind(), owner, token)?;
+            }
+            return Ok(false);
+        }
+        let released = self.release(slot, owner, token)?;
+        self.tell_cancelled(request_id, owner, Some(slot));
+        Ok(matches!(released, Released::Released { .. } | Released::NotHeld { .. }))
+    }
+
+    fn tell_cancelled(&self, request_id: &str, owner: &str, slot: Option<&SlotDef>) {
+        let slot_id = slot.map(|slot| ("slot_id", slot.id().clone()));
+        let story = [("request_id", Json::from(request_id)), ("owner", Json::from(owner))];
+        self.journal_ours("request_cancelled", story.into_iter().chain(slot_id));
+    }
+}
+
+fn not_owner(request_id: String, holder: Option<&str>) -> Claimed {
+    Claimed::NotOwner { request_id, holder: holder.map(str::to_owned) }
+}

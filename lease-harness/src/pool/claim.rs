@@ -1,0 +1,205 @@
+//! Claiming: the owner of a deferred request comes back for its slot.
+
+use super::error::PoolResult;
+use super::grant::FOLDER;
+use super::{Pool, eta};
+use crate::json::{Json, Object, object};
+use crate::store::{Found, Record, Refreshed, Vital};
+use crate::sys::disk;
+
+/// What a claim finds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Claimed {
+    /// The grant. From now on nobody else keeps its lease alive.
+    Ready(Json),
+    /// The recorded failure, as it stands.
+    Failed(Json),
+    /// It still waits.
+    Queued {
+        /// The request.
+        request_id: String,
+        /// Its place, from 1; 0 while its slot is being made ready.
+        position: usize,
+        /// About how long it will wait, in milliseconds.
+        eta_ms: f64,
+    },
+    /// It is granted, to somebody else.
+    NotOwner {
+        /// The request.
+        request_id: String,
+        /// Who it is granted to.
+        holder: Option<String>,
+    },
+    /// It was granted, and the lease has ended since.
+    LeaseLost {
+        /// The request.
+        request_id: String,
+        /// The slot, as the grant spells it.
+        slot_id: Json,
+    },
+    /// It was granted a slot that the pool file has no more.
+    UnknownSlot {
+        /// The request.
+        request_id: String,
+        /// The slot, as the grant spells it.
+        slot_id: Json,
+    },
+    /// Neither queued nor granted.
+    Unknown {
+        /// The request.
+        request_id: String,
+    },
+}
+
+impl Claimed {
+    /// Whether it is granted or still waits. What another program recorded counts as a failure only if it says so.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        match self {
+            Self::Ready(_) | Self::Queued { .. } => true,
+            Self::Failed(failure) => failure.get("ok").and_then(Json::as_bool) != Some(false),
+            _ => false,
+        }
+    }
+
+    /// The document of format.md.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        let refused = |key: &'static str, word: &str, request_id: &str| {
+            vec![("ok", Json::from(false)), (key, Json::from(word)), ("request_id", Json::from(request_id))]
+        };
+        object(match self {
+            Self::Ready(document) | Self::Failed(document) => return document.clone(),
+            Self::Queued { request_id, position, eta_ms } => vec![
+                ("ok", Json::from(true)),
+                ("queued", Json::from(true)),
+                ("request_id", Json::from(request_id)),
+                ("position", Json::from(*position)),
+                ("etaMs", Json::from(*eta_ms)),
+            ],
+            Self::NotOwner { request_id, holder } => {
+                let mut members = refused("code", "not_owner", request_id);
+                members.push(("holder", Json::from(holder.as_deref())));
+                members
+            }
+            Self::LeaseLost { request_id, slot_id } => {
+                let mut members = refused("state", "lease_lost", request_id);
+                members.push(("slot_id", slot_id.clone()));
+                members.push(("note", Json::from(LOST)));
+                members
+            }
+            Self::UnknownSlot { request_id, slot_id } => {
+                let mut members = refused("state", "unknown_slot", request_id);
+                members.push(("slot_id", slot_id.clone()));
+                members.push(("note", Json::from("the granted slot is not in the pool file any more — re-request")));
+                members
+            }
+            Self::Unknown { request_id } => {
+                let mut members = refused("code", "unknown_request", request_id);
+                members.push(("note", Json::from(UNKNOWN)));
+                members
+            }
+        })
+    }
+}
+
+const LOST: &str = "the granted lease expired or was taken over before it was claimed — re-request";
+const UNKNOWN: &str = "not queued and no grant on file — re-request";
+
+impl Pool {
+    /// Answers a request's grant to its owner, as often as asked while its lease lives, or where it stands.
+    ///
+    /// The first claim of a deferred request takes over the duty to keep its lease alive: it refreshes the lease, and who
+    /// waited for it lets go. From then on the lease lives by the heartbeats of its owner, or by its TTL.
+    ///
+    /// # Errors
+    /// A usage error when the owner is outside the fence; else when the store cannot be used.
+    ///
+    /// # If the process dies
+    /// The lease is claimed or it is not: then it can be claimed again until whoever waited gives it back.
+    pub fn claim(&self, request_id: &str, owner: &str) -> PoolResult<Claimed> {
+        self.store.fence().check(owner)?;
+        let unknown = || Claimed::Unknown { request_id: request_id.to_owned() };
+        if self.grant_path(request_id).is_none() {
+            return Ok(unknown());
+        }
+        if let Some(document) = self.read_grant(request_id)? {
+            return self.claim_recorded(request_id, owner, document);
+        }
+        self.sweep(owner)?;
+        if let Some(queued) = self.standing_of(request_id)? {
+            return Ok(queued);
+        }
+        // It may have been granted since the first look.
+        match self.read_grant(request_id)? {
+            Some(document) => self.claim_recorded(request_id, owner, document),
+            None => Ok(unknown()),
+        }
+    }
+
+    /// The grant or the failure of a request; none if there is none that can be read.
+    pub(super) fn read_grant(&self, request_id: &str) -> PoolResult<Option<Object>> {
+        let bytes = disk::read(&self.path(&format!("{FOLDER}/{request_id}.json")))?;
+        Ok(bytes.and_then(|bytes| Json::parse_bytes(&bytes).ok()).and_then(Json::into_object))
+    }
+
+    fn claim_recorded(&self, request_id: &str, owner: &str, document: Object) -> PoolResult<Claimed> {
+        if document.get("state").and_then(Json::as_str) != Some("ready") {
+            return Ok(Claimed::Failed(Json::Object(document)));
+        }
+        let request_id = request_id.to_owned();
+        let slot_id = document.get("slot_id").cloned().unwrap_or_default();
+        let Ok(slot) = self.slot(Some(&slot_id)) else { return Ok(Claimed::UnknownSlot { request_id, slot_id }) };
+        let token = document.get("token").and_then(Json::as_str);
+        let Some(record) = self.live(slot.kind())?.filter(|record| token.is_some() && record.token() == token) else {
+            return Ok(Claimed::LeaseLost { request_id, slot_id });
+        };
+        if record.owner() != Some(owner) {
+            return Ok(Claimed::NotOwner { request_id, holder: record.owner().map(str::to_owned) });
+        }
+        if self.is_kept_by_waiter(&record) {
+            let taken_over = self.store.hand_over_claimed(slot.kind(), owner, token.unwrap_or_default())?;
+            if !matches!(taken_over, Refreshed::Refreshed { .. }) {
+                return Ok(Claimed::LeaseLost { request_id, slot_id });
+            }
+        }
+        Ok(Claimed::Ready(Json::Object(document)))
+    }
+
+    /// The lease of a kind, if it binds somebody.
+    pub(super) fn live(&self, kind: &str) -> PoolResult<Option<Record>> {
+        Ok(match self.store.found(kind)? {
+            Found::Lease(record) if !self.store.is_dead(kind, &record, self.store.now_ms()) => Some(record),
+            _ => None,
+        })
+    }
+
+    /// Whether the process that waited for a deferred request still keeps its lease alive.
+    fn is_kept_by_waiter(&self, record: &Record) -> bool {
+        let deferred = record.payload().get("mode").and_then(Json::as_str) == Some("async");
+        deferred && !record.is_claimed() && matches!(self.store.vital(record.alive()), Vital::Alive { .. })
+    }
+
+    /// Where a request waits: in the queue, or for its slot to be made ready.
+    fn standing_of(&self, request_id: &str) -> PoolResult<Option<Claimed>> {
+        let average = self.moving_avg_ms()?;
+        let queued = |position, eta_ms| Claimed::Queued { request_id: request_id.to_owned(), position, eta_ms };
+        if let Some(place) = self.read_queue()?.place_of(request_id) {
+            return Ok(Some(queued(place + 1, eta::wait_ms(place + 1, average))));
+        }
+        let is_prepared = self.store.has_additions() && self.slot_of(request_id)?.is_some();
+        Ok((is_prepared && self.read_grant(request_id)?.is_none()).then(|| queued(0, 0.0)))
+    }
+
+    /// The slot that is held for a request, and its lease.
+    pub(super) fn slot_of(&self, request_id: &str) -> PoolResult<Option<(&super::SlotDef, Record)>> {
+        for slot in self.file.slots() {
+            if let Some(record) = self.live(slot.kind())?
+                && super::acquire::request_of(&record).as_deref() == Some(request_id)
+            {
+                return Ok(Some((slot, record)));
+            }
+        }
+        Ok(None)
+    }
+}

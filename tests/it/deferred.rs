@@ -1,0 +1,251 @@
+//! Deferred requests through the library: who keeps a granted lease alive, who is told what, and how a request ends.
+
+use std::fs;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use lease_harness::harness::detached::{Deferred, wait_for_claim};
+use lease_harness::json::Json;
+use lease_harness::pool::{Cancelled, Claimed, Outcome, Pool, PoolFile, PoolOptions, SlotWanted, Tended, Wait};
+use lease_harness::store::{LeaseStore, Refreshed, Released, StoreOptions};
+use lease_tests::wait;
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+/// Longer than a test takes; shorter than the wait for one that fails.
+const LONG: Duration = Duration::from_secs(60);
+
+fn open(dir: &Path, file: &str) -> Pool {
+    let file = PoolFile::parse(file, &dir.join("pool.json")).expect("the pool file is right");
+    let store = StoreOptions { store: Some(dir.join("store")), ..StoreOptions::default() };
+    let store = LeaseStore::open(&store).expect("a store in a temporary folder opens");
+    Pool::open(file, store, PoolOptions::default()).expect("no options")
+}
+
+fn one_slot(dir: &Path) -> Pool {
+    open(dir, r#"{"slots":[{"id":1,"port":3001}]}"#)
+}
+
+/// The id of a request that a thread of `scope` waits for, and what becomes of it.
+fn request<'scope>(
+    scope: &'scope std::thread::Scope<'scope, '_>,
+    pool: &'scope Pool,
+    claim_within: Duration,
+) -> (String, std::thread::ScopedJoinHandle<'scope, Deferred>) {
+    let (announce, announced) = mpsc::channel();
+    let waiter = scope.spawn(move || {
+        let wanted = SlotWanted { session: Some("s1"), ..SlotWanted::by("acme") };
+        let told = |requested: &lease_harness::pool::Requested| {
+            announce.send(requested.request_id.clone()).expect("somebody listens");
+            Ok(())
+        };
+        wait_for_claim(pool, &wanted, Some(claim_within), told).expect("the pool is usable")
+    });
+    (announced.recv().expect("it is announced"), waiter)
+}
+
+fn claim(pool: &Pool, id: &str) -> Claimed {
+    pool.claim(id, "acme").expect("the store is usable")
+}
+
+fn claim_when_ready(pool: &Pool, id: &str) -> Json {
+    wait::until("the request is granted", || match claim(pool, id) {
+        Claimed::Ready(grant) => Some(grant),
+        Claimed::Queued { .. } => None,
+        other => panic!("{other:?}"),
+    })
+}
+
+fn token(grant: &Json) -> &str {
+    grant.get("token").and_then(Json::as_str).expect("a grant has a token")
+}
+
+fn payload(pool: &Pool) -> Json {
+    let record = fs::read(pool.store().dir().join("slot-1.json")).expect("the slot is held");
+    Json::parse_bytes(&record).expect("a record").get("payload").cloned().expect("a payload")
+}
+
+fn is_granted(pool: &Pool, id: &str) -> bool {
+    pool.dir().join("grants").join(format!("{id}.json")).exists()
+}
+
+fn journal(pool: &Pool) -> String {
+    fs::read_to_string(pool.dir().join("pool.log")).unwrap_or_default()
+}
+
+#[test]
+fn a_claim_takes_over_the_duty_to_keep_the_lease_alive() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = &one_slot(temp.path());
+    std::thread::scope(|scope| {
+        let (id, waiter) = request(scope, pool, LONG);
+        wait::until_true("it is granted", || is_granted(pool, &id));
+        assert!(payload(pool).get("alive").is_some(), "the waiter's life is what holds the slot");
+        let grant = claim_when_ready(pool, &id);
+        assert_eq!(waiter.join().unwrap(), Deferred::Granted(Tended::HandedOver));
+        assert!(payload(pool).get("alive").is_none(), "the slot does not end with its waiter");
+        assert_eq!(claim_when_ready(pool, &id).to_text(), grant.to_text(), "as often as asked");
+        let slot = pool.slot(grant.get("slot_id")).unwrap();
+        assert!(matches!(pool.heartbeat(slot, "acme", token(&grant)).unwrap(), Refreshed::Refreshed { .. }));
+        assert!(pool.release(slot, "acme", token(&grant)).unwrap().is_ok());
+        assert!(matches!(claim(pool, &id), Claimed::LeaseLost { .. }));
+    });
+}
+
+#[test]
+fn a_grant_that_nobody_claims_is_given_back_and_the_journal_says_why() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = &one_slot(temp.path());
+    std::thread::scope(|scope| {
+        let (id, waiter) = request(scope, pool, Duration::from_millis(20));
+        assert_eq!(waiter.join().unwrap(), Deferred::Granted(Tended::GivenBack));
+        assert!(!pool.store().dir().join("slot-1.json").exists());
+        assert!(matches!(claim(pool, &id), Claimed::LeaseLost { .. }));
+        let told = journal(pool);
+        assert!(told.contains("grant_unclaimed") && told.contains("nobody claimed it within 0.02 s"), "{told}");
+    });
+}
+
+#[test]
+fn a_heartbeat_of_a_program_that_knows_no_proofs_of_life_is_a_claim() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = &one_slot(temp.path());
+    let theirs = StoreOptions { store: Some(pool.store().dir().to_owned()), additions: false, ..StoreOptions::default() };
+    let theirs = LeaseStore::open(&theirs).unwrap();
+    std::thread::scope(|scope| {
+        let (id, waiter) = request(scope, pool, LONG);
+        wait::until_true("it is granted", || is_granted(pool, &id));
+        let grant = Json::parse_bytes(&fs::read(pool.dir().join(format!("grants/{id}.json"))).unwrap()).unwrap();
+        // The waiter's first own beat may come after the grant; theirs go on as long as they hold the slot.
+        let beaten = wait::until("the waiter has let go", || {
+            let beaten = theirs.heartbeat("slot-1", "acme", token(&grant)).expect("the store is usable");
+            waiter.is_finished().then_some(beaten)
+        });
+        assert!(matches!(beaten, Refreshed::Refreshed { .. }));
+        assert_eq!(waiter.join().unwrap(), Deferred::Granted(Tended::HandedOver));
+        assert!(matches!(theirs.release("slot-1", "acme", token(&grant)).unwrap(), Released::Released { .. }));
+    });
+}
+
+#[test]
+fn others_see_where_a_request_stands_and_never_its_token() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = &one_slot(temp.path());
+    let Outcome::Granted(held) = pool.acquire(&SlotWanted::by("first"), &mut |_| true).unwrap() else { panic!("it is free") };
+    std::thread::scope(|scope| {
+        let (id, waiter) = request(scope, pool, LONG);
+        let other = pool.claim(&id, "mallory").unwrap();
+        assert!(matches!(other, Claimed::Queued { position: 1, .. }), "{other:?}");
+        let first = held.grant().clone();
+        drop(held);
+        pool.release(first.slot(), "first", first.token()).unwrap();
+        wait::until_true("it is granted", || is_granted(pool, &id));
+        let other = pool.claim(&id, "mallory").unwrap();
+        let text = other.to_json().to_text();
+        assert_eq!(text, format!(r#"{{"ok":false,"code":"not_owner","request_id":"{id}","holder":"acme"}}"#));
+        assert!(!waiter.is_finished(), "only its owner takes over");
+        assert!(matches!(pool.cancel(&id, "mallory").unwrap(), Cancelled::Not(Claimed::NotOwner { .. })));
+        assert!(pool.cancel(&id, "acme").unwrap().is_ok());
+        waiter.join().unwrap();
+    });
+}
+
+#[test]
+fn an_id_that_is_no_uuid_is_an_unknown_request() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = one_slot(temp.path());
+    fs::create_dir_all(pool.dir().join("grants")).unwrap();
+    fs::write(pool.dir().join("queue.json"), r#"{"entries":[{"id":"../x","owner":"acme"}]}"#).unwrap();
+    fs::write(pool.dir().join("grants/req-a.json"), r#"{"ok":false,"state":"reset_failed"}"#).unwrap();
+    for id in ["../queue", "../../slot-1", "../x", "req-a", "", "/etc/passwd"] {
+        assert_eq!(claim(&pool, id), Claimed::Unknown { request_id: id.to_owned() });
+        assert!(!pool.cancel(id, "acme").unwrap().is_ok());
+    }
+}
+
+#[test]
+fn a_cancelled_request_leaves_the_queue_and_its_waiter_ends() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = &one_slot(temp.path());
+    let Outcome::Granted(_held) = pool.acquire(&SlotWanted::by("first"), &mut |_| true).unwrap() else { panic!("it is free") };
+    std::thread::scope(|scope| {
+        let (id, waiter) = request(scope, pool, LONG);
+        assert_eq!(pool.cancel(&id, "acme").unwrap(), Cancelled::Dequeued { request_id: id.clone() });
+        assert_eq!(waiter.join().unwrap(), Deferred::NotGranted);
+        assert!(matches!(claim(pool, &id), Claimed::Unknown { .. }));
+        assert!(pool.status().unwrap().queue.is_empty());
+        assert!(journal(pool).contains("request_cancelled"));
+    });
+}
+
+#[test]
+fn a_granted_request_is_given_back_when_it_is_cancelled() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = &one_slot(temp.path());
+    std::thread::scope(|scope| {
+        let (id, waiter) = request(scope, pool, LONG);
+        wait::until_true("it is granted", || is_granted(pool, &id));
+        let cancelled = pool.cancel(&id, "acme").unwrap().to_json().to_text();
+        assert_eq!(cancelled, format!(r#"{{"ok":true,"code":"cancelled","request_id":"{id}","slot_id":1}}"#));
+        assert_eq!(waiter.join().unwrap(), Deferred::Granted(Tended::Lost));
+        assert!(!pool.store().dir().join("slot-1.json").exists());
+    });
+}
+
+#[test]
+fn a_request_cancelled_while_its_slot_is_made_ready_ends_the_command_first() {
+    let temp = tempfile::tempdir().unwrap();
+    // It would never end by itself.
+    let provision = "echo $$ > starting; mv starting pid; exec tail -f /dev/null";
+    let file = format!(r#"{{"slots":[{{"id":1}}],"provision":{}}}"#, Json::from(provision).to_text());
+    let pool = &open(temp.path(), &file);
+    std::thread::scope(|scope| {
+        let (announce, announced) = mpsc::channel();
+        let waiter = scope.spawn(move || {
+            wait_for_claim(pool, &SlotWanted::by("acme"), None, |requested| {
+                announce.send(requested.request_id.clone()).expect("somebody listens");
+                Ok(())
+            })
+        });
+        let id = announced.recv().unwrap();
+        let command = wait::until("the slot is being made ready", || fs::read_to_string(temp.path().join("pid")).ok());
+        assert!(matches!(claim(pool, &id), Claimed::Queued { position: 0, .. }), "neither queued nor granted is not unknown");
+        assert!(pool.cancel(&id, "acme").unwrap().is_ok());
+        let error = waiter.join().unwrap().expect_err("it was not granted");
+        assert!(error.to_string().contains("was cancelled"), "{error}");
+        assert!(!pool.store().dir().join("slot-1.json").exists());
+        // The next one finds nobody at work.
+        let command = Pid::from_raw(command.trim().parse().expect("a number")).expect("a process");
+        assert_eq!(rustix::process::test_kill_process(command), Err(Errno::SRCH));
+    });
+}
+
+#[test]
+fn a_nudge_tells_the_session_and_its_failure_changes_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = &open(temp.path(), r#"{"slots":[{"id":1}],"nudgeCommand":"cat > nudge; exit 3","nudgeEvent":"your-turn"}"#);
+    std::thread::scope(|scope| {
+        let (id, waiter) = request(scope, pool, LONG);
+        let grant = claim_when_ready(pool, &id);
+        waiter.join().unwrap();
+        let line = format!(r#"{{"event":"your-turn","session":"s1","request_id":"{id}","grant":{}}}"#, grant.to_text());
+        assert_eq!(fs::read_to_string(temp.path().join("nudge")).unwrap(), line);
+        assert_eq!(fs::read_to_string(pool.dir().join("nudges.jsonl")).unwrap(), format!("{line}\n"));
+        assert!(journal(pool).contains("nudge_failed"), "{}", journal(pool));
+    });
+}
+
+#[test]
+fn a_waiter_that_gives_up_is_never_granted() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = one_slot(temp.path());
+    let Outcome::Granted(held) = pool.acquire(&SlotWanted::by("first"), &mut |_| true).unwrap() else { panic!("it is free") };
+    let wanted = SlotWanted { wait: Wait::For(Duration::from_millis(20)), ..SlotWanted::by("acme") };
+    assert_eq!(wait_for_claim(&pool, &wanted, None, |_| Ok(())).unwrap(), Deferred::NotGranted);
+    let unheard = |_: &_| Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+    assert!(wait_for_claim(&pool, &wanted, None, unheard).is_err(), "nobody knows of it");
+    assert!(pool.status().unwrap().queue.is_empty());
+    assert!(journal(&pool).contains(r#""reason":"timeout""#), "{}", journal(&pool));
+    drop(held);
+}

@@ -1,0 +1,285 @@
+//! Deferred requests and kept leases from a shell, with their real processes: they outlive who started them, hold nothing of
+//! his, and end when they should.
+
+use std::fs;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::CommandExt as _;
+
+use lease_tests::{Finished, Lab, process, reap, wait};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::lab;
+
+fn one_slot() -> Lab {
+    let lab = lab();
+    lab.write_slots(&["a"]);
+    lab
+}
+
+fn answer(finished: &Finished) -> Value {
+    serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {}", finished.account()))
+}
+
+/// The answer of an operation that succeeds.
+fn pool(lab: &Lab, words: &[&str]) -> Value {
+    answer(&lab.run(lab.lease([&["pool"], words].concat())).expect_success())
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_else(|| panic!("no {key} in {value}"))
+}
+
+fn pid(requested: &Value) -> u32 {
+    u32::try_from(requested["waiter_pid"].as_u64().expect("a request names its waiter")).expect("a process number")
+}
+
+/// Claims until the request is granted.
+fn claimed(lab: &Lab, request: &str, owner: &str) -> Value {
+    wait::until("a granted request", || {
+        let answer = pool(lab, &["claim", "--request", request, "--owner", owner]);
+        answer["queued"].is_null().then_some(answer)
+    })
+}
+
+fn wait_until_free(lab: &Lab) {
+    wait::until_true("a free slot", || lab.record("slot-a").is_none());
+}
+
+fn wait_until_gone(lab: &Lab, pid: u32) {
+    wait::until_true("the end of a process", || !reap::marked(lab.id()).contains(&pid));
+}
+
+fn journal(lab: &Lab) -> String {
+    fs::read_to_string(lab.store().join("pool/pool.log")).unwrap_or_default()
+}
+
+#[test]
+fn a_killed_waiter_makes_way_for_the_next_in_line() {
+    let lab = one_slot();
+    let holder = pool(&lab, &["acquire", "--owner", "holder"]);
+    let first = pool(&lab, &["request", "--owner", "first"]);
+    let second = pool(&lab, &["request", "--owner", "second"]);
+    assert_eq!((&first["position"], &second["position"]), (&json!(1), &json!(2)));
+    process::kill(pid(&first));
+    lab.wait_for_queue(1);
+    assert_eq!(Lab::queue(&lab.store(), "pool")[0]["id"], second["request_id"]);
+    pool(&lab, &["release", "--slot", "a", "--owner", "holder", "--token", text(&holder, "token")]);
+    let granted = claimed(&lab, text(&second, "request_id"), "second");
+    assert_eq!(text(&granted, "owner"), "second");
+    let gone = lab.run(lab.lease(["pool", "claim", "--owner", "first", "--request", text(&first, "request_id")]));
+    assert_eq!(answer(&gone.expect_code(1))["code"], "unknown_request");
+}
+
+#[test]
+fn a_waiter_killed_after_the_grant_frees_the_slot() {
+    let lab = one_slot();
+    let requested = pool(&lab, &["request", "--owner", "first"]);
+    wait::until_true("the grant", || journal(&lab).contains("granted"));
+    process::kill(pid(&requested));
+    wait_until_gone(&lab, pid(&requested));
+    lab.run(lab.lease_actor(&[], &["note", "next"])).expect_success();
+    let lost = lab.run(lab.lease(["pool", "claim", "--owner", "first", "--request", text(&requested, "request_id")]));
+    assert_eq!(answer(&lost.expect_code(1))["state"], "lease_lost");
+}
+
+#[test]
+fn a_request_outlives_its_requester_and_its_shell_and_not_its_limit() {
+    let lab = one_slot();
+    let cargo_lease = lease_tests::binary::cargo_lease();
+    // 0.005 minutes are 300 ms. The shell leads a session of its own, and the whole of that is killed.
+    let script = format!("{} pool request --owner first --claim-within 0.005; kill -9 0", cargo_lease.display());
+    let mut shell = lab.command("setsid");
+    shell.args(["--wait", "sh", "-c", &script]).env("LEASE_STORE", lab.store()).env("LEASE_POOL_FILE", lab.pool_file());
+    let killed = lab.run(shell);
+    let requested = answer(&killed);
+    wait::until_true("the grant", || journal(&lab).contains(r#""event":"granted""#));
+    wait_until_free(&lab);
+    wait_until_gone(&lab, pid(&requested));
+    let told = journal(&lab);
+    assert!(told.contains(r#""event":"grant_unclaimed""#) && told.contains("nobody claimed it within 0.3 s"), "{told}");
+}
+
+#[test]
+fn a_waiter_holds_nothing_of_who_started_it() {
+    let lab = one_slot();
+    let (_reader, writer) = std::io::pipe().unwrap();
+    let inherited = writer.as_raw_fd();
+    let pipe = fs::read_link(format!("/proc/self/fd/{inherited}")).unwrap();
+    let mut request = lab.lease(["pool", "request", "--owner", "first"]);
+    // SAFETY: one system call on a descriptor that is open until the command has started.
+    unsafe {
+        request.pre_exec(move || match libc::fcntl(inherited, libc::F_SETFD, 0) {
+            -1 => Err(std::io::Error::last_os_error()),
+            _ => Ok(()),
+        });
+    }
+    let requested = answer(&lab.run(request).expect_success());
+    let folder = format!("/proc/{}", pid(&requested));
+    wait::until_true("a waiter that has let go", || fs::read_link(format!("{folder}/fd/1")).is_ok_and(|to| to.ends_with("null")));
+    let open: Vec<_> =
+        fs::read_dir(format!("{folder}/fd")).unwrap().filter_map(|fd| fs::read_link(fd.unwrap().path()).ok()).collect();
+    assert!(!open.contains(&pipe), "{open:?}");
+    for stream in ["0", "1", "2"] {
+        assert_eq!(fs::read_link(format!("{folder}/fd/{stream}")).unwrap().to_str(), Some("/dev/null"));
+    }
+    assert_eq!(fs::read_link(format!("{folder}/cwd")).unwrap().to_str(), Some("/"));
+}
+
+#[test]
+fn sigterm_takes_a_waiter_out_of_the_queue_and_gives_an_unclaimed_slot_back() {
+    let lab = one_slot();
+    let granted = pool(&lab, &["request", "--owner", "first"]);
+    wait::until_true("the grant", || journal(&lab).contains("granted"));
+    let queued = pool(&lab, &["request", "--owner", "second"]);
+    for (requested, what) in [(&queued, "queued"), (&granted, "granted")] {
+        let process = rustix::process::Pid::from_raw(i32::try_from(pid(requested)).unwrap()).unwrap();
+        rustix::process::kill_process(process, Signal::TERM).unwrap_or_else(|error| panic!("{what}: {error}"));
+        wait_until_gone(&lab, pid(requested));
+    }
+    lab.check_all_given_back();
+    assert!(journal(&lab).contains("nobody had claimed it when its waiter was ended"), "{}", journal(&lab));
+}
+
+#[test]
+fn a_waiter_gives_up_when_its_time_is_over() {
+    let lab = one_slot();
+    pool(&lab, &["acquire", "--owner", "holder"]);
+    let mut request = lab.lease(["pool", "request", "--owner", "first"]);
+    request.env("POOL_WAITER_TIMEOUT_MS", "50");
+    let requested = answer(&lab.run(request).expect_success());
+    wait_until_gone(&lab, pid(&requested));
+    lab.wait_for_queue(0);
+    assert!(journal(&lab).contains(r#""event":"request_not_granted""#), "{}", journal(&lab));
+    let mut request = lab.lease(["pool", "request", "--owner", "first"]);
+    request.env("POOL_WAITER_TIMEOUT_MS", "soon");
+    let refused = lab.run(request).expect_code(2);
+    assert!(refused.stderr.contains("POOL_WAITER_TIMEOUT_MS 'soon'"), "{}", refused.account());
+}
+
+#[test]
+fn a_refused_request_says_why_and_leaves_no_process() {
+    let lab = one_slot();
+    let refused = lab.run(lab.lease(["pool", "request", "--owner", "not an owner"])).expect_code(2);
+    assert!(refused.stderr.contains("invalid owner"), "{}", refused.account());
+    assert_eq!(refused.stdout, "");
+    lab.write_pool(&json!({"slots": []}));
+    let refused = lab.run(lab.lease(["pool", "request", "--owner", "first"])).expect_code(2);
+    assert_eq!(refused.stderr.matches("error:").count(), 1, "{}", refused.account());
+    assert_eq!(reap::marked(lab.id()), [0; 0]);
+}
+
+#[test]
+fn a_nudged_session_claims_its_slot_by_itself() {
+    let lab = one_slot();
+    let nudge = format!(
+        "request=$(sed 's/.*\"request_id\":\"\\([^\"]*\\)\".*/\\1/') && {} pool claim --owner first --request \"$request\" > claimed",
+        lease_tests::binary::cargo_lease().display()
+    );
+    let requested = pool(&lab, &["request", "--owner", "first", "--nudge-cmd", &nudge]);
+    wait_until_gone(&lab, pid(&requested));
+    let claimed: Value = serde_json::from_str(&fs::read_to_string(lab.path("claimed")).unwrap()).unwrap();
+    assert_eq!(claimed["request_id"], requested["request_id"]);
+    assert!(lab.record("slot-a").is_some(), "it is still held when its waiter has gone");
+}
+
+/// A shell that takes a slot for as long as it lives, says so, and waits.
+fn keeping_shell(lab: &Lab, how: &str) -> lease_tests::Running {
+    let cargo_lease = lease_tests::binary::cargo_lease();
+    let script = format!("exec 3>&1; grant=$({} {how} --keep $$) || exit; echo taken; read -r line", cargo_lease.display());
+    let mut shell = lab.command("sh");
+    shell.args(["-c", &script]).env("LEASE_STORE", lab.store()).env("LEASE_POOL_FILE", lab.pool_file());
+    shell.stdin(std::process::Stdio::piped());
+    let shell = lab.start(shell);
+    wait::until_true("a taken lease", || shell.stdout().contains("taken"));
+    shell
+}
+
+#[test]
+fn a_kept_slot_lives_and_dies_with_its_process() {
+    let lab = one_slot();
+    // 0.002 minutes are 120 ms: it needs heartbeats to live on.
+    let mut shell = keeping_shell(&lab, "pool acquire --owner first --ttl 0.002");
+    let before = lab.record("slot-a").expect("it is held");
+    wait::until_true("a heartbeat", || lab.record("slot-a").expect("it is held")["heartbeat"] != before["heartbeat"]);
+    let saturated = lab.run(lab.lease(["pool", "acquire", "--owner", "second", "--no-wait"])).expect_code(1);
+    assert_eq!(answer(&saturated)["code"], "saturated");
+    shell.close_stdin();
+    shell.finish();
+    wait_until_free(&lab);
+    assert!(journal(&lab).contains("the process that it followed has ended"), "{}", journal(&lab));
+    wait::until_true("no process is left", || reap::marked(lab.id()).is_empty());
+}
+
+#[test]
+fn a_kept_slot_dies_with_a_killed_process_and_with_a_killed_keeper() {
+    let lab = one_slot();
+    let shell = keeping_shell(&lab, "pool acquire --owner first");
+    process::kill(shell.pid());
+    shell.finish();
+    wait_until_free(&lab);
+
+    let shell = keeping_shell(&lab, "pool acquire --owner first");
+    let keeper = reap::marked(lab.id()).into_iter().find(|pid| *pid != shell.pid()).expect("a keeper");
+    process::kill(keeper);
+    wait_until_gone(&lab, keeper);
+    lab.run(lab.lease_actor(&[], &["note", "next"])).expect_success();
+}
+
+#[test]
+fn a_kept_lease_of_the_store_lives_and_dies_with_its_process() {
+    let lab = one_slot();
+    for payload in ["null", r#"{"why":"merging"}"#] {
+        let mut shell =
+            keeping_shell(&lab, &format!("store acquire --kind baton --owner first --ttl 0.002 --payload '{payload}'"));
+        let before = lab.record("baton").expect("it is held");
+        wait::until_true("a heartbeat", || lab.record("baton").expect("it is held")["heartbeat"] != before["heartbeat"]);
+        shell.close_stdin();
+        shell.finish();
+        wait::until_true("a free lease", || lab.record("baton").is_none());
+    }
+}
+
+#[test]
+fn a_claimed_slot_can_be_kept_and_released_by_hand() {
+    let lab = one_slot();
+    let requested = pool(&lab, &["request", "--owner", "first"]);
+    wait::until_true("the grant", || journal(&lab).contains("granted"));
+    let own = std::process::id().to_string();
+    let claim = ["claim", "--owner", "first", "--request", text(&requested, "request_id"), "--keep", &own];
+    let grant = pool(&lab, &claim);
+    wait_until_gone(&lab, pid(&requested));
+    assert!(lab.record("slot-a").expect("it is held")["payload"]["alive"].is_string(), "its keeper vouches for it");
+    pool(&lab, &["release", "--slot", "a", "--owner", "first", "--token", text(&grant, "token")]);
+    wait::until_true("no process is left", || reap::marked(lab.id()).is_empty());
+    lab.check_all_given_back();
+}
+
+#[test]
+fn who_cannot_be_followed_gets_no_slot() {
+    let lab = one_slot();
+    let mut child = lab.command("true").spawn().unwrap();
+    child.wait().unwrap();
+    let gone = child.id().to_string();
+    for words in
+        [["pool", "acquire", "--owner", "first", "--keep", &gone], ["pool", "acquire", "--owner", "first", "--keep", "-1"]]
+    {
+        let refused = lab.run(lab.lease(words)).expect_code(2);
+        assert_eq!(refused.stdout, "");
+    }
+    lab.run(lab.lease(["pool", "status"])).expect_success();
+    assert!(lab.record("slot-a").is_none());
+}
+
+#[test]
+fn an_answer_that_nobody_hears_leaves_nothing_behind() {
+    let lab = one_slot();
+    for words in ["pool acquire --owner first", "pool acquire --owner first --keep $PPID", "pool request --owner first"] {
+        let script = format!("{} {words} > /dev/full", lease_tests::binary::cargo_lease().display());
+        let mut shell = lab.command("sh");
+        shell.args(["-c", &script]).env("LEASE_STORE", lab.store()).env("LEASE_POOL_FILE", lab.pool_file());
+        lab.run(shell).expect_code(3);
+        wait::until_true("no process is left", || reap::marked(lab.id()).is_empty());
+        lab.check_all_given_back();
+    }
+}
