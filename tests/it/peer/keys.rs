@@ -84,7 +84,7 @@ fn a_lease_of_theirs_keeps_what_we_do_not_know() {
     let mut before = lab.record("slot-a").expect("the slot is theirs");
     before["mood"] = json!({"z": [1, 2.5, null], "a": "ü"});
     before["payload"]["colour"] = json!("blue");
-    replace(&lab, &lab.store().join("slot-a.json"), &before);
+    replace(&lab.store().join("slot-a.json"), &before);
     let (text, lines) = lines_of_record(&lab);
     let [owner, token] = ["owner", "token"].map(|key| before[key].as_str().expect("a text").to_owned());
     let beat = store(&lab).heartbeat("slot-a", &owner, &token).expect("the store is usable");
@@ -103,7 +103,7 @@ fn a_place_of_theirs_keeps_what_we_do_not_know() {
     lab.history().wait_for("start", |_| true);
     let theirs = start_client(&lab, &lab.store(), &lab.pool_file(), Stdio::null());
     lab.wait_for_queue(1);
-    change_entries(&lab, |entry| entry["mood"] = json!({"z": [1, 2.5, null], "a": "ü"}));
+    change_entries(&lab.store(), |entry| entry["mood"] = json!({"z": [1, 2.5, null], "a": "ü"}));
     let before = entry_of(&lab, "peer");
     let second = lab.start(lab.lease_actor(&["--owner", "second"], &["note", "second"]));
     lab.wait_for_queue(2);
