@@ -15,6 +15,7 @@ mod refusals;
 mod requests;
 mod runners;
 mod runs;
+mod rush;
 mod signals;
 mod storm;
 mod support;

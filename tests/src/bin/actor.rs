@@ -2,10 +2,12 @@
 //!
 //! `note WORD [SLOT]` writes one line; `hold GATE` writes `start` and `end` around a wait for the file GATE;
 //! `work N` writes `start` and `end` around N lines; `tick WHO` writes lines until it is killed; `daemon WHO` leaves a `tick WHO` behind in a session of its own;
-//! `fail CODE` ends with that exit code; `env NAME…` prints variables.
+//! `fail CODE` ends with that exit code; `env NAME…` prints variables; `at-gate PIPE PROGRAM ARGS…` writes `ready`, waits
+//! until somebody opens the pipe for writing, and becomes the program.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
             return ExitCode::from(code.parse::<u8>().expect("an exit code is a number"));
         }
         ["env", ref names @ ..] => print_variables(names),
+        ["at-gate", gate, program, ref args @ ..] => at_gate(Path::new(gate), program, args),
         ref other => {
             eprintln!("actor: cannot do {other:?}");
             return ExitCode::from(64);
@@ -83,6 +86,13 @@ fn daemon(who: &str) {
     let mut command = Command::new(itself);
     command.args(["tick-in-own-session", who]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().expect("a program can start itself");
+}
+
+/// All who wait at a pipe go on at the same moment.
+fn at_gate(gate: &Path, program: &str, args: &[&str]) {
+    line("ready", None, "asker");
+    drop(File::open(gate).expect("the gate is a pipe"));
+    panic!("cannot become {program}: {}", Command::new(program).args(args).exec());
 }
 
 fn print_variables(names: &[&str]) {
