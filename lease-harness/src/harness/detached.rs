@@ -174,6 +174,8 @@ fn keep_lease(
     {
         return Ok(gone.into());
     }
-    tending.give_back()?;
-    Ok(Tended::GivenBack)
+    Ok(match tending.give_back()? {
+        Ok(_) => Tended::GivenBack,
+        Err(gone) => gone.into(),
+    })
 }
