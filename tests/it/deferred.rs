@@ -94,6 +94,22 @@ fn a_claim_takes_over_the_duty_to_keep_the_lease_alive() {
 }
 
 #[test]
+fn a_claim_takes_over_also_where_the_waiters_proof_of_life_cannot_be_seen() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = &one_slot(temp.path());
+    std::thread::scope(|scope| {
+        let (id, waiter) = request(scope, pool, LONG);
+        wait::until_true("it is granted", || is_granted(pool, &id));
+        let proof = payload(pool).get("alive").and_then(Json::as_str).expect("it names its waiter").to_owned();
+        fs::remove_file(pool.store().dir().join(".alive").join(proof)).unwrap();
+        claim_when_ready(pool, &id);
+        // Else it would give the slot back under its owner when the time to claim it is over.
+        assert!(payload(pool).get("claimedAt").is_some());
+        assert_eq!(waiter.join().unwrap(), Deferred::Granted(Tended::HandedOver));
+    });
+}
+
+#[test]
 fn a_grant_that_nobody_claims_is_given_back_and_the_journal_says_why() {
     let temp = tempfile::tempdir().unwrap();
     let pool = &one_slot(temp.path());
