@@ -101,6 +101,28 @@ fn a_request_outlives_its_requester_and_its_shell_and_not_its_limit() {
 }
 
 #[test]
+fn a_waiter_outlives_the_slot_that_it_was_started_in() {
+    let lab = one_slot();
+    let other = lab.path("other.json").display().to_string();
+    fs::write(&other, r#"{"name":"other","slots":[{"id":"b","kind":"other-b"}]}"#).unwrap();
+    pool(&lab, &["acquire", "--pool", &other, "--owner", "holder"]);
+    let cargo_lease = lease_tests::binary::cargo_lease();
+    let script = format!("{} pool request --pool {other} --owner later && exec tail -f /dev/null", cargo_lease.display());
+    let run = lab.start(lab.lease(["run", "--", "sh", "-c", &script]));
+    wait::until_true("a request", || run.stdout().ends_with('\n'));
+    let requested: Value = serde_json::from_str(&run.stdout()).unwrap();
+    process::kill(run.pid());
+    run.finish();
+    // Whoever clears a lost slot ends what still works on it.
+    wait::until_true("a cleared slot", || {
+        pool(&lab, &["pump", "--owner", "ops"]);
+        lab.record("slot-a").is_none()
+    });
+    assert_eq!(Lab::queue(&lab.store(), "other")[0]["id"], requested["request_id"]);
+    assert!(reap::marked(lab.id()).contains(&pid(&requested)));
+}
+
+#[test]
 fn a_waiter_holds_nothing_of_who_started_it() {
     let lab = one_slot();
     let (_reader, writer) = std::io::pipe().unwrap();

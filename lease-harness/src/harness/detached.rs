@@ -10,17 +10,18 @@ use std::time::Duration;
 use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
 use crate::json::Json;
-use crate::pool::{Outcome, Pool, Requested, SlotWanted, Tended};
+use crate::pool::{Outcome, Pool, RUN_TOKEN, Requested, SlotWanted, Tended};
 use crate::store::{Kept, LeaseOf, LeaseStore, StoreResult, Tending, Until};
 use crate::sys::process::{self, Process};
 
 /// Starts `command` as a process that outlives this one: in a session of its own, without a terminal, and with no file of
-/// ours but the three standard streams that the command says.
+/// ours but the three standard streams that the command says. It does not work on the slot of whoever starts it, so it is
+/// not ended with what does when that slot is lost.
 ///
 /// # Errors
 /// When it cannot be started.
 pub fn spawn(command: &mut Command) -> io::Result<Child> {
-    process::spawn_detached(command)
+    process::spawn_detached(command.env_remove(RUN_TOKEN))
 }
 
 /// Says the last line that a starter waits for, on standard output, and does as [`let_go`].
