@@ -10,6 +10,7 @@ use lease_harness::json::Json;
 use lease_harness::pool::{Cancelled, Claimed, Outcome, Pool, PoolFile, PoolOptions, SlotWanted, Tended, Wait};
 use lease_harness::store::{LeaseStore, Refreshed, Released, StoreOptions};
 use lease_tests::wait;
+use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
@@ -264,6 +265,20 @@ fn a_waiter_that_gives_up_is_never_granted() {
     assert!(pool.status().unwrap().queue.is_empty());
     assert!(journal(&pool).contains(r#""reason":"timeout""#), "{}", journal(&pool));
     drop(held);
+}
+
+#[test]
+fn a_waiter_that_cannot_go_on_says_why_in_the_journal() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = &one_slot(temp.path());
+    let Outcome::Granted(_held) = pool.acquire(&SlotWanted::by("first"), &mut |_| true).unwrap() else { panic!("it is free") };
+    let (queue, folder) = (pool.dir().join("queue.json"), temp.path().join("folder"));
+    fs::create_dir(&folder).unwrap();
+    let put_in_the_way =
+        |_: &lease_harness::pool::Requested| Ok(rustix::fs::renameat_with(CWD, &folder, CWD, &queue, RenameFlags::EXCHANGE)?);
+    wait_for_claim(pool, &SlotWanted::by("acme"), None, put_in_the_way).expect_err("a folder is no queue");
+    let told = journal(pool);
+    assert!(told.contains("request_not_granted") && told.contains("queue.json"), "{told}");
 }
 
 #[test]

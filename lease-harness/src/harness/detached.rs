@@ -75,10 +75,14 @@ pub fn wait_for_claim(
         let message = format!("nobody could be told of request {}: {error}", requested.request_id);
         return Err(SlotError::new(SlotErrorKind::Internal, message));
     }
-    let outcome = pool.wait_for(&requested, wanted, &mut |_| !ending.is_asked())?;
-    let Outcome::Granted(held) = outcome else {
-        pool.tell_not_granted(&requested, &outcome);
-        return Ok(Deferred::NotGranted);
+    let ended = pool.wait_for(&requested, wanted, &mut |_| !ending.is_asked());
+    let held = match ended {
+        Ok(Outcome::Granted(held)) => held,
+        ended => {
+            // Nobody hears what we say.
+            pool.tell_not_granted(&requested, ended.as_ref());
+            return Ok(ended.map(|_| Deferred::NotGranted)?);
+        }
     };
     let limit = claim_within.unwrap_or_else(|| minutes(held.grant().ttl_minutes()));
     Ok(Deferred::Granted(pool.hold_until_claimed(*held, limit, || ending.is_asked())?))
