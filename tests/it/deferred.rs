@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use lease_harness::harness::detached::{Deferred, wait_for_claim};
 use lease_harness::json::Json;
 use lease_harness::pool::{Cancelled, Claimed, Outcome, Pool, PoolFile, PoolOptions, SlotWanted, Tended, Wait};
-use lease_harness::store::{LeaseStore, Refreshed, Released, StoreOptions};
+use lease_harness::store::{AcquireRequest, Acquired, Clock, LeaseStore, Refreshed, Released, StoreOptions};
 use lease_tests::wait;
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
@@ -265,6 +266,32 @@ fn a_waiter_that_gives_up_is_never_granted() {
     assert!(pool.status().unwrap().queue.is_empty());
     assert!(journal(&pool).contains(r#""reason":"timeout""#), "{}", journal(&pool));
     drop(held);
+}
+
+#[test]
+fn a_slot_that_another_program_makes_ready_is_not_taken_from_under_its_command() {
+    let temp = tempfile::tempdir().unwrap();
+    let id = "0b54f6a4-5a4b-4c4e-9d0a-3f5d5c9c8a11";
+    let options = StoreOptions { store: Some(temp.path().join("store")), additions: false, ..StoreOptions::default() };
+    let theirs = LeaseStore::open(&options).unwrap();
+    let payload = Json::parse(&format!(r#"{{"requestId":"{id}","session":"s1","mode":"async"}}"#)).unwrap();
+    let lease = AcquireRequest { kind: "slot-1", owner: "acme", ttl_minutes: 5.0, payload };
+    let Acquired::Acquired { record, .. } = theirs.acquire(&lease).unwrap() else { panic!("it is free") };
+    // Whoever reads the clock so often has looked at the lease, and waits. Then their command fails.
+    let (tell, told) = mpsc::channel();
+    let (readings, token) = (AtomicUsize::new(0), record.token().expect("it has one").to_owned());
+    let clock = Clock::from_fn(move || {
+        if readings.fetch_add(1, Ordering::SeqCst) == 10 {
+            tell.send(theirs.release("slot-1", "acme", &token).expect("the store is usable")).expect("somebody listens");
+        }
+        Clock::system().now_ms()
+    });
+    let store = LeaseStore::open(&StoreOptions { additions: true, clock, ..options }).unwrap();
+    let file = PoolFile::parse(r#"{"slots":[{"id":1}]}"#, &temp.path().join("pool.json")).unwrap();
+    let pool = Pool::open(file, store, PoolOptions::default()).unwrap();
+    assert!(pool.cancel(id, "acme").unwrap().is_ok());
+    let released = told.try_recv().expect("they came to it");
+    assert!(matches!(released, Released::Released { .. }), "{released:?}");
 }
 
 #[test]
