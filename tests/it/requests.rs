@@ -205,6 +205,30 @@ fn a_nudged_session_claims_its_slot_by_itself() {
     assert!(lab.record("slot-a").is_some(), "it is still held when its waiter has gone");
 }
 
+#[test]
+fn who_was_started_with_the_end_of_children_ignored_learns_how_they_ended() {
+    let lab = lab();
+    lab.write_pool(&json!({"slots": [{"id": "a"}], "provision": "true", "nudgeCommand": "true"}));
+    let run = |words: &[&str]| {
+        let mut command = lab.lease(words);
+        // SAFETY: one system call.
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+                Ok(())
+            });
+        }
+        lab.run(command)
+    };
+    run(&["run", "--", "true"]).expect_success();
+    let refused = run(&["pool", "request", "--owner", "not an owner"]).expect_code(2);
+    assert_eq!(refused.stderr.matches("error:").count(), 1, "{}", refused.account());
+    let requested = answer(&run(&["pool", "request", "--owner", "first"]).expect_success());
+    claimed(&lab, text(&requested, "request_id"), "first");
+    wait_until_gone(&lab, pid(&requested));
+    assert!(!journal(&lab).contains("nudge_failed"), "{}", journal(&lab));
+}
+
 /// A shell that takes a slot for as long as it lives, says so, and waits.
 fn keeping_shell(lab: &Lab, how: &str) -> lease_tests::Running {
     let cargo_lease = lease_tests::binary::cargo_lease();
