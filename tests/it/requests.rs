@@ -2,6 +2,7 @@
 //! his, and end when they should.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 
@@ -315,6 +316,23 @@ fn who_cannot_be_followed_gets_no_slot() {
     }
     lab.run(lab.lease(["pool", "status"])).expect_success();
     assert!(lab.record("slot-a").is_none());
+}
+
+/// Who asked is killed while he tries to say what his request is called.
+#[test]
+fn a_request_that_nobody_came_to_know_of_leaves_the_queue() {
+    let lab = one_slot();
+    pool(&lab, &["acquire", "--owner", "holder"]);
+    let (_reader, full) = std::io::pipe().unwrap();
+    rustix::io::ioctl_fionbio(&full, true).unwrap();
+    while (&full).write(&[b'x'; 4096]).is_ok() {}
+    rustix::io::ioctl_fionbio(&full, false).unwrap();
+    let mut request = lab.lease(["pool", "request", "--owner", "first"]).stdout(full).spawn().unwrap();
+    wait::until_true("a queued request", || journal(&lab).contains("request_queued"));
+    lab.wait_for_queue(1);
+    request.kill().and_then(|()| request.wait()).unwrap();
+    lab.wait_for_queue(0);
+    wait::until_true("no process is left", || reap::marked(lab.id()).is_empty());
 }
 
 #[test]

@@ -24,14 +24,6 @@ pub fn spawn(command: &mut Command) -> io::Result<Child> {
     process::spawn_detached(command.env_remove(RUN_TOKEN))
 }
 
-/// Says the last line that a starter waits for, on standard output, and does as [`let_go`].
-///
-/// # Errors
-/// When the line could not be said, so that the starter does not know of it.
-pub fn say_and_let_go(line: &str) -> io::Result<()> {
-    process::say_and_let_go(line)
-}
-
 /// Lets everything go that a starter may wait for: the null device takes the place of the three standard streams, and the
 /// folder that this process was started in is left.
 ///

@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use lease_harness::harness::detached::{say_and_let_go, wait_for_claim};
+use lease_harness::harness::detached::wait_for_claim;
 use lease_harness::json::{Json, number_from_text};
 use lease_harness::pool::{Claimed, Pool, SlotWanted, Wait};
 
 use super::answer::{self, check_output, print};
-use super::detached::{Lease, StartedKeeper, start_waiter};
+use super::detached::{Lease, StartedKeeper, StartedWaiter, announce};
 use super::shell;
 use crate::cli::script::{Options, Shape};
 use crate::exit::{self, Failure};
@@ -19,18 +19,12 @@ use crate::resolve::{Settings, Surroundings};
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 /// `pool request`, for who asks: starts the process that waits, and prints where it stands.
-pub(super) fn request(pool: impl FnOnce() -> Result<Pool, Failure>, options: &Options) -> Result<ExitCode, Failure> {
+pub(super) fn request(options: &Options) -> Result<ExitCode, Failure> {
     check_output()?;
-    let (requested, waiter) = start_waiter()?;
+    let (waiter, requested) = StartedWaiter::start()?;
     let mut document = with_eta(requested).into_object().unwrap_or_default();
-    document.insert("waiter_pid", f64::from(waiter));
-    let request_id = document.get("request_id").and_then(Json::as_str).unwrap_or_default().to_owned();
-    let printed = print(&Json::Object(document), options.shape);
-    if printed.is_err() {
-        // Nobody knows of the request. Should this fail, nobody claims it.
-        let _ = pool().map(|pool| pool.cancel(&request_id, &options.owner));
-    }
-    printed
+    document.insert("waiter_pid", f64::from(waiter.number()));
+    waiter.let_wait(|| print(&Json::Object(document), options.shape))
 }
 
 /// `pool request`, for the process that waits: to the end of the request.
@@ -42,7 +36,7 @@ pub(super) fn wait(pool: &Pool, options: &Options, settings: &Settings, around: 
         ..SlotWanted::by(&options.owner)
     };
     let claim_within = options.claim_within_minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
-    wait_for_claim(pool, &wanted, claim_within, |requested| say_and_let_go(&requested.to_json().to_text()))?;
+    wait_for_claim(pool, &wanted, claim_within, |requested| announce(&requested.to_json()))?;
     Ok(ExitCode::SUCCESS)
 }
 

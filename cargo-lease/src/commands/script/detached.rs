@@ -19,7 +19,7 @@ use crate::exit::Failure;
 /// What a keeper says when it follows its process, and when the lease is in its hands.
 const FOLLOWING: &str = "following";
 const KEPT: &str = "kept";
-/// What it is told when whoever asked knows of the lease.
+/// What a started process is told when whoever asked knows of the lease, or of the request.
 const TOLD: &str = "told";
 
 /// A started process that still listens.
@@ -62,12 +62,42 @@ impl Started {
     }
 }
 
-/// Starts the process that waits for a deferred request; what it was told when it had queued, and its number.
-pub(super) fn start_waiter() -> Result<(Json, u32), Failure> {
-    let mut waiter = Started::start()?;
-    let line = waiter.hear()?;
-    let requested = Json::parse(&line).map_err(|error| Failure::internal(format!("not understood: {line}"), error))?;
-    Ok((requested, waiter.child.id()))
+/// The process that waits for a deferred request. It has a place in the queue.
+pub(super) struct StartedWaiter(Started);
+
+impl StartedWaiter {
+    /// Starts it; what it says of its request.
+    pub(super) fn start() -> Result<(Self, Json), Failure> {
+        let mut waiter = Started::start()?;
+        let line = waiter.hear()?;
+        let requested = Json::parse(&line).map_err(|error| Failure::internal(format!("not understood: {line}"), error))?;
+        Ok((Self(waiter), requested))
+    }
+
+    /// Its process number.
+    pub(super) fn number(&self) -> u32 {
+        self.0.child.id()
+    }
+
+    /// Lets it wait, and answers `tell`, which tells whoever asked of the request. If that fails, or we are killed meanwhile,
+    /// it leaves the queue.
+    pub(super) fn let_wait(mut self, tell: impl FnOnce() -> Result<ExitCode, Failure>) -> Result<ExitCode, Failure> {
+        let told = tell()?;
+        let _ = self.0.say(TOLD);
+        Ok(told)
+    }
+}
+
+/// What a waiter does when it has queued: tells its starter, and lets go of him when whoever asked knows of the request.
+///
+/// # Errors
+///
+/// Nobody knows of it.
+pub(super) fn announce(requested: &Json) -> io::Result<()> {
+    let is_known = say(&requested.to_text()).is_ok() && is_told();
+    // Why nobody was told is for the starter to say.
+    detached::let_go()?;
+    if is_known { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
 }
 
 /// The process that will keep a lease alive as long as another process lives.
@@ -128,7 +158,7 @@ pub(super) fn keep(process: u32, place: Place<'_>) -> Result<ExitCode, Failure> 
         Place::Pool(pool) => Keepsake::Slot(pool, &what),
         Place::Store(store) => Keepsake::Lease(store, what.as_str().unwrap_or_default()),
     };
-    let is_known = || say(KEPT).is_ok() && matches!(hear(), Ok(Some(line)) if line == TOLD) && detached::let_go().is_ok();
+    let is_known = || say(KEPT).is_ok() && is_told() && detached::let_go().is_ok();
     keeper.keep(keepsake, text("owner"), text("token"), is_known)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -137,6 +167,10 @@ fn say(line: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let said = writeln!(out, "{line}").and_then(|()| out.flush());
     said.map_err(|error| Failure::internal("nobody listens any more", error))
+}
+
+fn is_told() -> bool {
+    matches!(hear(), Ok(Some(line)) if line == TOLD)
 }
 
 fn hear() -> Result<Option<String>, Failure> {

@@ -16,11 +16,10 @@ use crate::resolve::{Manifests, Settings, Surroundings, find_pool_file};
 /// Does one operation.
 pub(super) fn run(op: PoolOp, options: &Options, around: &Surroundings) -> Result<ExitCode, Failure> {
     let settings = Settings::read_shared(&options.lease, around)?;
-    let open = || open(op, options, &settings, around);
     if op == PoolOp::Request && !options.detached {
-        return deferred::request(open, options);
+        return deferred::request(options);
     }
-    let pool = open()?;
+    let pool = open(op, options, &settings, around)?;
     if let (PoolOp::Acquire | PoolOp::Claim, true, Some(process)) = (op, options.detached, options.keep) {
         return detached::keep(process, Place::Pool(&pool));
     }
