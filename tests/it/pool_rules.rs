@@ -134,17 +134,21 @@ fn a_provision_that_outlasts_the_lifetime_keeps_its_slot() {
 
 #[test]
 fn a_lease_taken_away_during_provision_is_no_grant() {
-    let temp = tempfile::tempdir().unwrap();
-    let thief = plain(temp.path());
-    let steal = move |slot: &lease_harness::pool::SlotDef| {
-        thief.store().force_release(slot.kind()).map(drop).map_err(|error| error.to_string())
-    };
-    let hooks = Hooks { provision: Some(Arc::new(steal)), ..Hooks::default() };
-    let pool = open(temp.path(), ONE_SLOT, PoolOptions { hooks, ..PoolOptions::default() });
-    let error = pool.acquire(&SlotWanted::by("acme"), &mut |_| true).unwrap_err();
-    assert_eq!(error.kind(), PoolErrorKind::NotReady);
-    let state = error.failure().and_then(|failure| failure.get("state")).and_then(Json::as_str);
-    assert_eq!(state, Some("lease_lost_during_reset"));
+    // Whoever takes it ends the command, and a command that was ended has not failed by itself.
+    for ended in [Ok(()), Err("exit null".to_owned())] {
+        let temp = tempfile::tempdir().unwrap();
+        let thief = plain(temp.path());
+        let steal = move |slot: &lease_harness::pool::SlotDef| {
+            thief.store().force_release(slot.kind()).map_err(|error| error.to_string())?;
+            ended.clone()
+        };
+        let hooks = Hooks { provision: Some(Arc::new(steal)), ..Hooks::default() };
+        let pool = open(temp.path(), ONE_SLOT, PoolOptions { hooks, ..PoolOptions::default() });
+        let error = pool.acquire(&SlotWanted::by("acme"), &mut |_| true).unwrap_err();
+        assert_eq!(error.kind(), PoolErrorKind::NotReady);
+        let state = error.failure().and_then(|failure| failure.get("state")).and_then(Json::as_str);
+        assert_eq!(state, Some("lease_lost_during_reset"));
+    }
 }
 
 #[test]
