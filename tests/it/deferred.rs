@@ -249,3 +249,19 @@ fn a_waiter_that_gives_up_is_never_granted() {
     assert!(journal(&pool).contains(r#""reason":"timeout""#), "{}", journal(&pool));
     drop(held);
 }
+
+#[test]
+fn a_cancelled_request_is_never_granted_whenever_it_is_cancelled() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = &one_slot(temp.path());
+    for _ in 0..100 {
+        std::thread::scope(|scope| {
+            let (id, waiter) = request(scope, pool, LONG);
+            let cancelled = pool.cancel(&id, "acme").unwrap();
+            assert!(cancelled.is_ok(), "{cancelled:?}");
+            assert!(!matches!(waiter.join().unwrap(), Deferred::Granted(Tended::HandedOver)));
+        });
+        assert!(!pool.store().dir().join("slot-1.json").exists());
+        assert!(pool.status().unwrap().queue.is_empty());
+    }
+}

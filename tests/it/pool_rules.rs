@@ -63,6 +63,48 @@ fn waiters_are_served_in_the_order_they_came() {
     assert!(pool.status().unwrap().queue.is_empty());
 }
 
+/// As if one of ours had died in the critical section of `kind`, whose lease another program holds.
+fn die_inside(store: &Path, kind: &str) -> std::path::PathBuf {
+    let (proof, guard) = (uuid::Uuid::new_v4().to_string(), store.join(format!(".guard-{kind}")));
+    for folder in [&guard, &store.join(".alive")] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    fs::write(store.join(".alive").join(&proof), "{}").unwrap();
+    fs::write(guard.join("holder.json"), format!("{{\"id\":\"{}\",\"pid\":1,\"alive\":\"{proof}\"}}", uuid::Uuid::new_v4()))
+        .unwrap();
+    guard
+}
+
+/// A store without our additions is another program of the format.
+fn another_program(dir: &Path) -> LeaseStore {
+    let options = StoreOptions { store: Some(dir.join("store")), additions: false, ..StoreOptions::default() };
+    LeaseStore::open(&options).unwrap()
+}
+
+/// The other program cannot tell that somebody has died in the guard, and without the guard it cannot give its lease back.
+#[test]
+fn who_waits_for_another_program_clears_its_way_back() {
+    let temp = tempfile::tempdir().unwrap();
+    let (pool, other) = (plain(temp.path()), another_program(temp.path()));
+    let hold = |kind: &str| {
+        let wanted = AcquireRequest { kind, owner: "other", ttl_minutes: 1.0, payload: Json::Null };
+        let Acquired::Acquired { record, .. } = other.acquire(&wanted).unwrap() else { panic!("{kind} is free") };
+        let guard = die_inside(other.dir(), kind);
+        (guard, record.token().unwrap().to_owned())
+    };
+    let (guard, token) = hold("slot-1");
+    pool.sweep("acme").unwrap();
+    assert!(!guard.exists(), "a waiter looks at the slots");
+    assert!(other.release("slot-1", "other", &token).unwrap().is_ok());
+    let (guard, token) = hold("pool-queue");
+    std::thread::scope(|scope| {
+        let joined = scope.spawn(|| pool.enqueue("acme", None, Mode::Blocking).unwrap());
+        wait::until_true("who waits for the lock looks at its guard", || !guard.exists());
+        assert!(other.release("pool-queue", "other", &token).unwrap().is_ok());
+        assert_eq!(joined.join().unwrap().position, 1);
+    });
+}
+
 #[test]
 fn who_is_to_wait_at_all_is_told_where_it_stands() {
     let temp = tempfile::tempdir().unwrap();

@@ -198,8 +198,8 @@ fn keeping_shell(lab: &Lab, how: &str) -> lease_tests::Running {
 #[test]
 fn a_kept_slot_lives_and_dies_with_its_process() {
     let lab = one_slot();
-    // 0.002 minutes are 120 ms: it needs heartbeats to live on.
-    let mut shell = keeping_shell(&lab, "pool acquire --owner first --ttl 0.002");
+    // 0.05 minutes are 3 s: a heartbeat every half second.
+    let mut shell = keeping_shell(&lab, "pool acquire --owner first --ttl 0.05");
     let before = lab.record("slot-a").expect("it is held");
     wait::until_true("a heartbeat", || lab.record("slot-a").expect("it is held")["heartbeat"] != before["heartbeat"]);
     let saturated = lab.run(lab.lease(["pool", "acquire", "--owner", "second", "--no-wait"])).expect_code(1);
@@ -231,7 +231,7 @@ fn a_kept_lease_of_the_store_lives_and_dies_with_its_process() {
     let lab = one_slot();
     for payload in ["null", r#"{"why":"merging"}"#] {
         let mut shell =
-            keeping_shell(&lab, &format!("store acquire --kind baton --owner first --ttl 0.002 --payload '{payload}'"));
+            keeping_shell(&lab, &format!("store acquire --kind baton --owner first --ttl 0.05 --payload '{payload}'"));
         let before = lab.record("baton").expect("it is held");
         wait::until_true("a heartbeat", || lab.record("baton").expect("it is held")["heartbeat"] != before["heartbeat"]);
         shell.close_stdin();

@@ -42,19 +42,25 @@ export function plan(dieAt, tell) {
     fs[`${step}Sync`] = (...args) => {
       const last = isTurn();
       if (last && isBefore) die();
-      const result = sync(...args);
-      follow(step, args);
-      if (last) die();
-      return result;
+      try {
+        const result = sync(...args);
+        follow(step, args);
+        return result;
+      } finally {
+        if (last) die();
+      }
     };
     const promised = fs.promises[step];
     fs.promises[step] = async (...args) => {
       const last = isTurn();
       if (last && isBefore) die();
-      const result = await promised(...args);
-      follow(step, args);
-      if (last) die();
-      return result;
+      try {
+        const result = await promised(...args);
+        follow(step, args);
+        return result;
+      } finally {
+        if (last) die();
+      }
     };
   }
   const run = childProcess.spawnSync;

@@ -69,11 +69,6 @@ impl History {
         whole.lines().filter_map(Event::parse).collect()
     }
 
-    /// A reader that goes on where it stopped.
-    pub fn tail(&self) -> Tail {
-        Tail { file: None, path: self.path.clone(), rest: String::new() }
-    }
-
     /// All lines with this word.
     pub fn all(&self, word: &str) -> Vec<Event> {
         let mut events = self.events();
@@ -132,7 +127,7 @@ impl History {
     }
 }
 
-/// Reads a history from where it stopped last time, for who must look often at a long one.
+/// Reads a growing file from where it stopped last time, for who must look often at a long one.
 #[derive(Debug)]
 pub struct Tail {
     file: Option<fs::File>,
@@ -142,18 +137,28 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// The lines that have come since the last call.
+    /// Begins at the beginning of this file, which need not exist yet.
+    pub fn of(path: impl Into<PathBuf>) -> Self {
+        Self { file: None, path: path.into(), rest: String::new() }
+    }
+
+    /// The whole lines that have come since the last call.
     ///
     /// # Panics
     ///
-    /// If the history cannot be read.
-    pub fn more(&mut self) -> Vec<Event> {
+    /// If the file cannot be read.
+    pub fn more(&mut self) -> String {
         self.file = self.file.take().or_else(|| fs::File::open(&self.path).ok());
-        let Some(file) = &mut self.file else { return Vec::new() };
-        file.read_to_string(&mut self.rest).expect("the history is text");
+        let Some(file) = &mut self.file else { return String::new() };
+        file.read_to_string(&mut self.rest).unwrap_or_else(|error| panic!("{}: {error}", self.path.display()));
         let end = self.rest.rfind('\n').map_or(0, |end| end + 1);
         let rest = self.rest.split_off(end);
-        std::mem::replace(&mut self.rest, rest).lines().filter_map(Event::parse).collect()
+        std::mem::replace(&mut self.rest, rest)
+    }
+
+    /// The lines of a history that have come since the last call.
+    pub fn events(&mut self) -> Vec<Event> {
+        self.more().lines().filter_map(Event::parse).collect()
     }
 }
 

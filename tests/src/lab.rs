@@ -14,6 +14,9 @@ use crate::history::History;
 use crate::running::{Finished, Running};
 use crate::{binary, reap, wait};
 
+/// Of how many programs, the last ones that were started, a failed test tells what they said.
+const N_TOLD: u32 = 40;
+
 /// A folder of its own for one test. Dropping it kills every process that was started in it, also those that moved to
 /// other groups and sessions, and removes the folder.
 #[derive(Debug)]
@@ -215,10 +218,13 @@ impl Lab {
         let tail: Vec<_> = history.lines().rev().take(60).collect();
         eprintln!("--- the last lines of the history");
         tail.iter().rev().for_each(|line| eprintln!("{line}"));
-        for entry in fs::read_dir(self.path("logs")).into_iter().flatten().filter_map(Result::ok) {
-            let text = fs::read(entry.path()).unwrap_or_default();
-            if !text.is_empty() {
-                eprintln!("--- {}\n{}", entry.file_name().to_string_lossy(), String::from_utf8_lossy(&text));
+        let n_started = self.started.load(Ordering::Relaxed);
+        for n in n_started.saturating_sub(N_TOLD)..n_started {
+            for path in ["out", "err"].map(|ending| self.path(format!("logs/{n}.{ending}"))) {
+                let text = fs::read(&path).unwrap_or_default();
+                if !text.is_empty() {
+                    eprintln!("--- {n}, {}\n{}", path.display(), String::from_utf8_lossy(&text));
+                }
             }
         }
     }

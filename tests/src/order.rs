@@ -6,10 +6,13 @@
 //! of grants is the order of the queue.
 //!
 //! The queue is recorded by reading its file over and over: who stood before whom in one reading is beyond doubt, and no
-//! clock is asked. The grants are taken from the pool's journal, where each is one line.
+//! clock is asked. The grants are taken from the pool's journal, where each is one line. Whoever was granted a slot without
+//! having stood in the queue had to come before those that stood in it; this is judged by how many such grants there were
+//! while somebody waited.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -17,6 +20,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::history::Tail;
+
+const JOURNAL: &str = "pool.log";
 /// A waiter's entry is there for some milliseconds at least.
 const READ_EVERY: Duration = Duration::from_micros(500);
 
@@ -29,8 +35,14 @@ pub struct Asker {
     pub owner: String,
 }
 
-/// For each who was seen in the queue, everybody who was seen before it.
-pub type Seen = BTreeMap<Asker, BTreeSet<Asker>>;
+/// What was seen of a queue.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// For each who was seen in the queue, everybody who was seen before it.
+    ahead: BTreeMap<Asker, BTreeSet<Asker>>,
+    /// For each request, how many grants there had been when it was seen first, at least.
+    grants_before: BTreeMap<String, usize>,
+}
 
 /// Reads a queue over and over until it is asked what it has seen.
 #[derive(Debug)]
@@ -40,16 +52,18 @@ pub struct QueueWatcher {
 }
 
 impl QueueWatcher {
-    /// Watches this `queue.json`, which need not exist yet.
-    pub fn start(path: PathBuf) -> Self {
+    /// Watches the queue and the journal of the pool in this folder, which need not exist yet.
+    pub fn start(folder: &Path) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stop);
+        let (queue, mut journal) = (folder.join("queue.json"), Tail::of(folder.join(JOURNAL)));
         let thread = thread::spawn(move || {
-            let (mut seen, mut last) = (Seen::new(), String::new());
+            let (mut seen, mut last, mut n_granted) = (Seen::default(), String::new(), 0);
             while !until.load(Ordering::Relaxed) {
-                let text = std::fs::read_to_string(&path).unwrap_or_default();
+                let text = fs::read_to_string(&queue).unwrap_or_default();
                 if text != last {
-                    see(&mut seen, &text);
+                    n_granted += granted_in(&journal.more()).len();
+                    seen.see(&text, n_granted);
                     last = text;
                 }
                 thread::sleep(READ_EVERY);
@@ -70,27 +84,36 @@ impl QueueWatcher {
     }
 }
 
-/// Takes down one reading of the queue. An empty file is no reading: everybody writes a whole one and renames it.
-fn see(seen: &mut Seen, text: &str) {
-    if text.is_empty() {
-        return;
-    }
-    let document: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("the queue is no document: {error}: {text}"));
-    let entries = document["entries"].as_array().unwrap_or_else(|| panic!("the queue has no entries: {text}"));
-    let field =
-        |entry: &Value, key: &str| entry[key].as_str().unwrap_or_else(|| panic!("an entry without {key}: {entry}")).to_owned();
-    let askers: Vec<_> = entries.iter().map(|entry| Asker { id: field(entry, "id"), owner: field(entry, "owner") }).collect();
-    for (place, asker) in askers.iter().enumerate() {
-        seen.entry(asker.clone()).or_default().extend(askers[..place].iter().cloned());
+impl Seen {
+    /// Takes down one reading of the queue. An empty file is no reading: everybody writes a whole one and renames it.
+    fn see(&mut self, text: &str, n_granted: usize) {
+        if text.is_empty() {
+            return;
+        }
+        let document: Value =
+            serde_json::from_str(text).unwrap_or_else(|error| panic!("the queue is no document: {error}: {text}"));
+        let entries = document["entries"].as_array().unwrap_or_else(|| panic!("the queue has no entries: {text}"));
+        let field = |entry: &Value, key: &str| {
+            entry[key].as_str().unwrap_or_else(|| panic!("an entry without {key}: {entry}")).to_owned()
+        };
+        let askers: Vec<_> = entries.iter().map(|entry| Asker { id: field(entry, "id"), owner: field(entry, "owner") }).collect();
+        for (place, asker) in askers.iter().enumerate() {
+            self.grants_before.entry(asker.id.clone()).or_insert(n_granted);
+            self.ahead.entry(asker.clone()).or_default().extend(askers[..place].iter().cloned());
+        }
     }
 }
 
-/// The ids of the requests in a pool's journal that were granted, in their order.
+/// The ids of the requests that were granted by the pool in this folder, in their order.
 ///
 /// # Panics
 ///
-/// If the journal has a line that is none.
-pub fn granted(journal: &str) -> Vec<String> {
+/// If its journal cannot be read.
+pub fn granted(folder: &Path) -> Vec<String> {
+    granted_in(&fs::read_to_string(folder.join(JOURNAL)).expect("there were grants"))
+}
+
+fn granted_in(journal: &str) -> Vec<String> {
     let parse = |line: &str| serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("the journal: {error}: {line}"));
     let lines = journal.lines().map(parse).filter(|line| line["event"] == "granted");
     lines.map(|line| line["request_id"].as_str().expect("a grant has a request").to_owned()).collect()
@@ -105,13 +128,15 @@ pub struct Verdict {
     pub n_overtaken: usize,
     /// Who was granted before more of those ahead than there are further slots, and these.
     pub faults: Vec<String>,
+    /// The most grants to some that never stood in the queue while one of those that did waited.
+    pub n_passed_by: usize,
 }
 
 /// Judges what was seen of the queue by the order of grants.
 pub fn judge(seen: &Seen, granted: &[String], n_slots: usize) -> Verdict {
     let turns: BTreeMap<_, _> = granted.iter().enumerate().map(|(turn, id)| (id.as_str(), turn)).collect();
     let mut verdict = Verdict::default();
-    for (later, ahead) in seen {
+    for (later, ahead) in &seen.ahead {
         let Some(turn) = turns.get(later.id.as_str()) else { continue };
         let served: Vec<_> = ahead.iter().filter(|earlier| turns.contains_key(earlier.id.as_str())).collect();
         let overtaken: Vec<_> = served.iter().filter(|earlier| turns[earlier.id.as_str()] > *turn).collect();
@@ -120,6 +145,9 @@ pub fn judge(seen: &Seen, granted: &[String], n_slots: usize) -> Verdict {
         }
         verdict.n_overtaken += overtaken.len();
         verdict.pairs.extend(served.iter().map(|earlier| ((*earlier).clone(), later.clone())));
+        let meanwhile = granted[..*turn].iter().skip(seen.grants_before[&later.id]);
+        let n_passed_by = meanwhile.filter(|id| !seen.grants_before.contains_key(*id)).count();
+        verdict.n_passed_by = verdict.n_passed_by.max(n_passed_by);
     }
     verdict
 }
@@ -129,18 +157,21 @@ mod tests {
     use super::*;
 
     fn seen(queues: &[&[&str]]) -> Seen {
-        let mut seen = Seen::new();
+        let mut seen = Seen::default();
         for queue in queues {
             let entries: Vec<_> = queue.iter().map(|id| serde_json::json!({"id": id, "owner": "x"})).collect();
-            see(&mut seen, &serde_json::json!({"entries": entries}).to_string());
+            seen.see(&serde_json::json!({"entries": entries}).to_string(), 0);
         }
         seen
     }
 
+    fn ids(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
     #[track_caller]
     fn check(queues: &[&[&str]], order: &str, n_slots: usize, n_faults: usize) {
-        let granted: Vec<_> = order.split(' ').map(str::to_owned).collect();
-        assert_eq!(judge(&seen(queues), &granted, n_slots).faults.len(), n_faults, "{queues:?} {order}");
+        assert_eq!(judge(&seen(queues), &ids(order), n_slots).faults.len(), n_faults, "{queues:?} {order}");
     }
 
     #[test]
@@ -164,9 +195,15 @@ mod tests {
 
     #[test]
     fn pairs_and_grants_are_counted() {
-        let verdict = judge(&seen(&[&["a", "b", "c"]]), &["a".to_owned(), "c".to_owned()], 1);
+        let verdict = judge(&seen(&[&["a", "b", "c"]]), &ids("a c"), 1);
         assert_eq!((verdict.pairs.len(), verdict.n_overtaken), (1, 0));
         let journal = "{\"event\":\"request_queued\",\"request_id\":\"x\"}\n{\"event\":\"granted\",\"request_id\":\"y\"}\n";
-        assert_eq!(granted(journal), ["y"]);
+        assert_eq!(granted_in(journal), ["y"]);
+    }
+
+    #[test]
+    fn who_never_stood_in_the_queue_passes_by_those_that_do() {
+        assert_eq!(judge(&seen(&[&["a", "b"]]), &ids("x a y z b"), 1).n_passed_by, 3);
+        assert_eq!(judge(&seen(&[&["a", "b"]]), &ids("a b x y"), 1).n_passed_by, 0);
     }
 }

@@ -155,7 +155,7 @@ impl Pool {
         self.store.fence().check(wanted.owner)?;
         self.agree_on_description(wanted.owner)?;
         self.sweep(wanted.owner)?;
-        let request = Request { id: self.store.ids().fresh(), mode: Mode::Blocking, wanted };
+        let mut request = Request { id: self.store.ids().fresh(), mode: Mode::Blocking, is_queued: false, wanted };
         let waiting = self.waiting(self.store.now_ms())?;
         if let Some(held) = self.try_take(&request, &waiting)? {
             return Ok(Outcome::Granted(Box::new(held)));
@@ -164,6 +164,7 @@ impl Pool {
             let position = waiting.len() + 1;
             return Ok(Outcome::Saturated { position, eta_ms: eta::wait_ms(position, self.moving_avg_ms()?) });
         }
+        request.is_queued = true;
         self.wait_in_queue(&request, on_look)
     }
 
@@ -284,7 +285,7 @@ impl Pool {
             return Ok(None);
         }
         let wanted = SlotWanted { session: entry.session(), ttl_minutes, ..SlotWanted::by(owner) };
-        let request = Request { id: entry_id.to_owned(), mode: entry.mode(), wanted: &wanted };
+        let request = Request { id: entry_id.to_owned(), mode: entry.mode(), is_queued: true, wanted: &wanted };
         self.try_take(&request, &waiting.entries[..place])
     }
 
@@ -306,7 +307,7 @@ impl Pool {
         }
         for slot in free {
             if let Some(record) = self.take(request, slot)? {
-                return Preparing { pool: self, request, slot, record: &record }.finish().map(Some);
+                return Preparing { pool: self, request, slot, record: &record }.finish();
             }
         }
         Ok(None)
@@ -362,6 +363,8 @@ impl Pool {
 pub(super) struct Request<'a> {
     pub(super) id: String,
     pub(super) mode: Mode,
+    /// Whether it stands in the queue: then it is granted only as long as it does.
+    pub(super) is_queued: bool,
     pub(super) wanted: &'a SlotWanted<'a>,
 }
 

@@ -76,21 +76,21 @@ impl Pool {
         }
         self.sweep(owner)?;
         let begun = Instant::now();
+        let (mut has_left, mut has_called_off) = (false, false);
         loop {
             let queue = self.read_queue()?;
             if let Some(place) = queue.place_of(&request_id) {
                 if queue.entries[place].owner() != Some(owner) {
                     return Ok(Cancelled::Not(not_owner(request_id, queue.entries[place].owner())));
                 }
-                if self.dequeue(&request_id, owner)? {
-                    self.tell_cancelled(&request_id, owner, None);
-                    return Ok(Cancelled::Dequeued { request_id });
-                }
+                // Whoever waits may have taken a slot already, and gives it back when it finds its place gone.
+                has_left |= self.dequeue(&request_id, owner)?;
             }
             let Some((slot, record)) = self.slot_of(&request_id)? else { break };
             if record.owner() != Some(owner) {
                 return Ok(Cancelled::Not(not_owner(request_id, record.owner())));
             }
+            has_called_off = true;
             if self.give_up_slot(&request_id, slot, &record)? {
                 return Ok(Cancelled::GivenBack { request_id, slot_id: slot.id().clone() });
             }
@@ -102,11 +102,14 @@ impl Pool {
             }
             thread::sleep(LOOK_EVERY);
         }
-        // Neither waiting nor held: cancelled while it was made ready, or over in another way.
+        // Neither waiting nor held: given up by this, or over in another way.
         Ok(match self.read_grant(&request_id)? {
-            Some(_) => Cancelled::Not(self.claim(&request_id, owner)?),
-            None if begun.elapsed() >= LOOK_EVERY => Cancelled::Dequeued { request_id },
+            None if has_left || has_called_off => {
+                self.tell_cancelled(&request_id, owner, None);
+                Cancelled::Dequeued { request_id }
+            }
             None => Cancelled::Not(Claimed::Unknown { request_id }),
+            Some(_) => Cancelled::Not(self.claim(&request_id, owner)?),
         })
     }
 

@@ -65,13 +65,18 @@ impl Preparing<'_> {
         self.record.ttl_minutes().unwrap_or_default()
     }
 
-    /// Leaves the queue, makes the slot clean, checks that the lease is still ours, and tells.
-    pub(super) fn finish(&self) -> PoolResult<HeldSlot> {
+    /// Leaves the queue, makes the slot clean, checks that the lease is still ours, and tells. None, and the slot given back,
+    /// if the request's place in the queue was taken away since the look that found it: whoever was cancelled is not granted.
+    pub(super) fn finish(&self) -> PoolResult<Option<HeldSlot>> {
         let pool = &self.pool.stopped_by(self.calling_off());
         // Leaving the queue may have to wait for its lock.
         let (beat, lost) = self.or_give_up(self.start_beat())?;
         self.or_give_up(pool.agree_still(self.owner()))?;
-        self.or_give_up(pool.dequeue(&self.request.id, self.owner()))?;
+        let had_place = self.or_give_up(pool.dequeue(&self.request.id, self.owner()))?;
+        if self.request.is_queued && !had_place && pool.store.has_additions() {
+            self.give_back();
+            return Ok(None);
+        }
         for (action, state, event) in
             [(Action::Provision, "reset_failed", "grant_reset_failed"), (Action::Health, "health_failed", "grant_health_failed")]
         {
@@ -94,7 +99,7 @@ impl Preparing<'_> {
         if self.request.mode == Mode::Async {
             pool.nudge(&grant, self.request.wanted.session.unwrap_or(self.owner()));
         }
-        Ok(HeldSlot { grant, beat, lost })
+        Ok(Some(HeldSlot { grant, beat, lost }))
     }
 
     /// Says whether the request was cancelled, which only one that nobody waits for can be.

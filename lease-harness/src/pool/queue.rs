@@ -15,6 +15,8 @@ const LOCK_TTL_MINUTES: f64 = 1.0;
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_micros(100);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+/// From this pause on, who waits for the lock looks whether its holder is kept from releasing it.
+const PATIENCE: Duration = Duration::from_millis(5);
 
 /// How a waiter waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,6 +266,9 @@ fn acquire_lock(pool: &Pool, owner: &str) -> PoolResult<String> {
             let path = pool.store.dir().join(format!("{kind}.json"));
             let message = format!("pool queue lock busy >10s (held by {holder}) — investigate {}", path.display());
             return Err(PoolError::internal(message));
+        }
+        if PATIENCE <= pause {
+            pool.store.clear_guard(kind);
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(LONGEST_PAUSE);

@@ -77,7 +77,7 @@ impl Pool {
     /// # Errors
     /// As [`Pool::acquire`].
     pub fn wait_for(&self, requested: &Requested, wanted: &SlotWanted<'_>, on_look: &mut OnLook<'_>) -> PoolResult<Outcome> {
-        let request = Request { id: requested.request_id.clone(), mode: Mode::Async, wanted };
+        let request = Request { id: requested.request_id.clone(), mode: Mode::Async, is_queued: true, wanted };
         let watch = self.watch();
         self.wait_to_the_end(&request, on_look, &watch, Instant::now())
     }

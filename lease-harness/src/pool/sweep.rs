@@ -85,7 +85,10 @@ impl Pool {
         let found = self.store.found(slot.kind())?;
         match &found {
             Found::Free => return Ok(None),
-            Found::Lease(record) if !self.store.is_dead(slot.kind(), record, self.store.now_ms()) => return Ok(None),
+            Found::Lease(record) if !self.store.is_dead(slot.kind(), record, self.store.now_ms()) => {
+                self.store.clear_guard(slot.kind());
+                return Ok(None);
+            }
             Found::Lease(record) if !self.end_survivors(slot, record) => return Ok(None),
             Found::Lease(_) | Found::Corrupt(_) => {}
         }

@@ -358,6 +358,12 @@ pub(super) fn collect(store: &LeaseStore, name: &str) -> StoreResult<()> {
     Ok(())
 }
 
+/// Takes away the guard of a kind if a process died inside. What cannot be taken away stays.
+pub(super) fn clear(store: &LeaseStore, kind: &str) {
+    let name = format!("{GUARD}{kind}");
+    let _ = evict_dead(store, &name, &store.dir().join(&name));
+}
+
 /// Takes away the guard of a process that died inside, which else nobody would if its kind is not asked for again.
 fn evict_dead(store: &LeaseStore, name: &str, path: &Path) -> StoreResult<()> {
     let is_dead = |holder: &Json| matches!(proof_in(store, holder), Some(Vital::Dead(_)));

@@ -336,6 +336,16 @@ impl LeaseStore {
         age.is_none_or(|age| age.as_secs_f64() > minutes * 60.0)
     }
 
+    /// Takes away the guard of a kind if a process died inside.
+    ///
+    /// Who waits for a lease does not knock at its guard as long as somebody holds it. But that may be a program that knows no
+    /// proofs of life, and it could not even release its lease before the guard is stale.
+    pub(crate) fn clear_guard(&self, kind: &str) {
+        if self.inner.proof {
+            guard::clear(self, kind);
+        }
+    }
+
     /// Removes what dead processes left: half-written files, guards, proofs of life. What cannot be removed stays: that
     /// must not cost anybody a slot.
     pub(crate) fn tidy(&self) {

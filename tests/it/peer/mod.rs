@@ -9,6 +9,7 @@ mod keys;
 mod pairs;
 mod race;
 mod replay;
+mod requests;
 mod sharing;
 
 use std::path::{Path, PathBuf};

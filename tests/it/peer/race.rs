@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lease_tests::history::Tail;
@@ -97,6 +98,8 @@ struct Race {
     workers: BTreeMap<String, Worker>,
     /// What a process said before it died: its run, and where it was.
     last_words: BTreeMap<u32, (String, String)>,
+    /// For those of theirs that died and may still have a place in the queue. Others may die while one waits for its lock.
+    burials: Vec<JoinHandle<()>>,
     n_started: u64,
     n_of_theirs: u64,
     n_launched: u64,
@@ -130,7 +133,7 @@ impl Race {
     fn start(seed: u64) -> Self {
         let lab = lab();
         lab.write_slots(&["a", "b"]);
-        let (tail, queue) = (lab.history().tail(), QueueWatcher::start(lab.store().join("pool/queue.json")));
+        let (tail, queue) = (Tail::of(lab.history().path()), QueueWatcher::start(&lab.store().join("pool")));
         let mut race = Self {
             lab,
             random: Random(seed),
@@ -141,6 +144,7 @@ impl Race {
             killed: BTreeSet::new(),
             workers: BTreeMap::new(),
             last_words: BTreeMap::new(),
+            burials: Vec::new(),
             n_started: 0,
             n_of_theirs: 0,
             n_launched: 0,
@@ -176,11 +180,11 @@ impl Race {
     /// Takes down what has happened, kills whose time has come, and replaces whoever has ended.
     fn look(&mut self) {
         self.look_at_ours();
-        for _ in 0..self.take_ended_theirs() {
+        for _ in 0..self.look_at_theirs() {
             let next = self.launch_theirs();
             self.theirs.push(next);
         }
-        std::thread::sleep(LOOK_EVERY);
+        thread::sleep(LOOK_EVERY);
     }
 
     fn look_at_ours(&mut self) {
@@ -197,7 +201,7 @@ impl Race {
     }
 
     fn take_down(&mut self) {
-        for event in self.tail.more() {
+        for event in self.tail.events() {
             let run = event.get("run").to_owned();
             match event.word.as_str() {
                 "start" => {
@@ -242,7 +246,7 @@ impl Race {
     }
 
     /// How many of theirs have ended: killed by themselves, or because the race is over. Nothing else may end them.
-    fn take_ended_theirs(&mut self) -> usize {
+    fn look_at_theirs(&mut self) -> usize {
         let mut n_ended = 0;
         for seat in (0..self.theirs.len()).rev() {
             if self.theirs[seat].has_ended() {
@@ -251,6 +255,8 @@ impl Race {
                 self.settle_theirs(process);
             }
         }
+        let finished = self.burials.extract_if(.., |burial| burial.is_finished());
+        finished.for_each(|burial| burial.join().expect("a burial never panics"));
         n_ended
     }
 
@@ -266,7 +272,9 @@ impl Race {
         let (run, inside) = self.last_words.remove(&pid).unwrap_or_else(|| panic!("killed by nobody: {}", finished.account()));
         self.n_theirs_killed[0] += 1;
         self.n_theirs_killed[1] += usize::from(!inside.is_empty());
-        burial::bury(&self.lab, &run, inside.split(',').filter(|kind| !kind.is_empty()));
+        burial::make_old(&self.lab, &run, inside.split(',').filter(|kind| !kind.is_empty()));
+        let store = self.lab.store();
+        self.burials.push(thread::spawn(move || burial::make_entry_old(&store, &run)));
     }
 
     /// Lets everybody end. Ours go on until theirs have ended: it is ours who notice at once when one of ours has died.
@@ -274,8 +282,8 @@ impl Race {
         self.lab.open("stop");
         wait::until_true("theirs have ended", || {
             self.look_at_ours();
-            self.take_ended_theirs();
-            self.theirs.is_empty()
+            self.look_at_theirs();
+            self.theirs.is_empty() && self.burials.is_empty()
         });
         for ours in std::mem::take(&mut self.ours) {
             self.settle_ours(ours);
@@ -291,8 +299,7 @@ impl Race {
             self.n_theirs_killed[1]
         );
         assert!(0 < self.n_killed_of.iter().sum::<usize>() && 0 < self.n_theirs_killed[0], "nobody was hit");
-        let journal = fs::read_to_string(self.lab.store().join("pool/pool.log")).expect("there were grants");
-        let verdict = order::judge(&self.queue.finish(), &order::granted(&journal), N_SLOTS);
+        let verdict = order::judge(&self.queue.finish(), &order::granted(&self.lab.store().join("pool")), N_SLOTS);
         (self.lab, self.killed, verdict)
     }
 }
