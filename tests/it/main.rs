@@ -2,6 +2,7 @@
 
 mod chance;
 mod crowd;
+mod damage;
 mod deferred;
 mod doctests;
 mod garbage;

@@ -16,9 +16,9 @@
 //! | a wait ends at its deadline, not at the next poll | `pool/acquire.rs`: `no_pause_is_longer_than_what_is_left_of_the_wait` |
 //! | a waiter ended by SIGTERM or Ctrl-C leaves the queue | `signals`: `a_waiter_that_is_interrupted_leaves_the_queue` |
 //! | a forced release that will be refused deletes nothing | `pool_rules`: `a_forced_release_that_is_refused_deletes_nothing` |
-//! | a queue of the wrong shape is reported by name, and no live entry that can be read is lost | `pool_rules`: `a_damaged_queue_keeps_the_entries_that_can_be_read` |
-//! | it is repaired under the lock | `pool_rules`: `a_damaged_queue_is_repaired_under_the_lock` |
-//! | so are statistics | `pool_rules`: `damaged_statistics_keep_the_durations_that_can_be_read` |
+//! | a queue of the wrong shape is reported by name, and no live entry that can be read is lost | `damage`: `a_damaged_queue_keeps_the_entries_that_can_be_read` |
+//! | it is repaired under the lock | `damage`: `a_damaged_queue_is_repaired_under_the_lock` |
+//! | so are statistics | `damage`: `damaged_statistics_keep_the_durations_that_can_be_read` |
 //! | release works on a full disk | `a_slot_is_given_back_on_a_full_disk`, `a_new_process_gives_a_slot_back_on_a_full_disk`; `garbage`: `a_release_needs_no_proof_of_life` |
 //! | half-written temporary files are removed | `life`: `what_dead_processes_left_is_cleared_away_and_what_the_living_need_stays`, `what_dead_processes_left_of_a_pool_is_cleared_away_too` |
 //! | a wrong clock evicts no live holder | `life`: `a_wrong_clock_evicts_nobody_who_lives_and_works` |
