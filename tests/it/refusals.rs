@@ -8,11 +8,14 @@
 //!
 //! | the format says | the test |
 //! | --- | --- |
+//! | a request id that is no UUID is an unknown request | `deferred`: `an_id_that_is_no_uuid_is_an_unknown_request` |
+//! | a grant, and its token, is shown to its owner only | `deferred`: `others_see_where_a_request_stands_and_never_its_token` |
 //! | reset checks the owner | `pool_rules`: `only_the_holder_resets_a_slot` |
 //! | leaving the queue checks the owner | `pool_rules`: `only_the_owner_of_an_entry_leaves_the_queue_for_it_or_is_granted_by_it` |
 //! | `shellPrefix` must be an environment name | `pool/file/tests.rs`: `what_eval_would_run_is_no_shell_prefix` |
 //! | a placeholder sees own attributes only | `pool/template.rs`: `only_own_attributes_are_seen` |
 //! | two attributes of one name, one that overwrites id or kind, an alternation in the owner pattern: as recorded, with a warning on stderr | `what_is_doubtful_works_as_recorded_and_is_said_on_stderr` |
+//! | unknown flags are usage errors, so is a flag without a value (repeated ones: see `vectors/decisions.rs`) | `cli/script/tests.rs` of `cargo-lease`: `mistakes_are_named_with_what_may_be_meant`; its `tests/it/usage.rs`: `mistakes_on_the_command_line` |
 //! | a wait ends at its deadline, not at the next poll | `pool/acquire.rs`: `no_pause_is_longer_than_what_is_left_of_the_wait` |
 //! | a waiter ended by SIGTERM or Ctrl-C leaves the queue | `signals`: `a_waiter_that_is_interrupted_leaves_the_queue` |
 //! | a forced release that will be refused deletes nothing | `pool_rules`: `a_forced_release_that_is_refused_deletes_nothing` |
