@@ -18,6 +18,7 @@ use super::{JOURNAL, LeaseStore};
 use crate::json::{Json, Object};
 use crate::sys::clock;
 use crate::sys::disk::{self, At, Placed};
+use crate::sys::lock::LockedPlace;
 
 const HOLDER: &str = "holder.json";
 /// Start of the name of every guard.
@@ -260,15 +261,22 @@ fn evict_crashed(store: &LeaseStore, place: &Path) -> StoreResult<bool> {
     let Some(age) = disk::age_of(place)? else { return Ok(true) };
     let holder = holder_of(place);
     let stale = age > store.inner.limits.stale;
-    // The dead one's proof stays ours alone until its guard is away, so that only one of us takes it.
-    let _only_reaper = match holder.as_ref().and_then(|holder| proof_in(store, holder)) {
+    // Whoever evicts it is the only one at it until it is away. Of two, the slower one would have in his hand the guard of who
+    // went in meanwhile, and put it back behind him when he has left: nobody could tell it from one that is in use.
+    let locked = match LockedPlace::lock(place) {
+        Ok(Some(locked)) => Some(locked),
+        Ok(None) => return Ok(false),
+        // What cannot even be opened is nobody's guard.
+        Err(_) => None,
+    };
+    let _remains = match holder.as_ref().and_then(|holder| proof_in(store, holder)) {
         Some(Vital::Dead(remains)) if remains.are_mine() => Some(remains),
         Some(Vital::Dead(_) | Vital::Alive { .. }) => return Ok(false),
         Some(Vital::Unknown) | None if stale => None,
         Some(Vital::Unknown) | None => return Ok(false),
     };
     let judged = id_of(holder.as_ref());
-    if id_of(holder_of(place).as_ref()) != judged {
+    if id_of(holder_of(place).as_ref()) != judged || locked.as_ref().is_some_and(|locked| !locked.is_at(place)) {
         return Ok(true);
     }
     let taken = store.dir().join(format!("{}.reaped-{}", name_of(place), store.inner.ids.fresh()));
