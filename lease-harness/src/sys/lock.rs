@@ -75,3 +75,25 @@ impl LockedPlace {
         ours.is_some() && ours == identity(fs::symlink_metadata(path))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_locks_a_place_and_knows_it_by_itself() {
+        let temp = tempfile::tempdir().unwrap();
+        let (place, elsewhere) = (temp.path().join("place"), temp.path().join("elsewhere"));
+        assert!(LockedPlace::lock(&place).unwrap().is_none(), "nothing is there");
+        fs::create_dir(&place).unwrap();
+        let locked = LockedPlace::lock(&place).unwrap().expect("nobody holds it");
+        assert!(LockedPlace::lock(&place).unwrap().is_none());
+        assert!(locked.is_at(&place));
+        fs::rename(&place, &elsewhere).unwrap();
+        fs::create_dir(&place).unwrap();
+        assert!(!locked.is_at(&place) && locked.is_at(&elsewhere));
+        assert!(LockedPlace::lock(&place).unwrap().is_some(), "another folder under the same name");
+        drop(locked);
+        assert!(LockedPlace::lock(&elsewhere).unwrap().is_some());
+    }
+}
