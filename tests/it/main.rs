@@ -17,6 +17,7 @@ mod requests;
 mod runners;
 mod runs;
 mod rush;
+mod shell_scripts;
 mod signals;
 mod storm;
 mod support;
