@@ -2,15 +2,17 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use lease_harness::SlotError;
 use lease_harness::harness::detached::{Deferred, wait_for_claim};
 use lease_harness::json::Json;
 use lease_harness::pool::{Cancelled, Claimed, Outcome, Pool, PoolFile, PoolOptions, SlotWanted, Tended, Wait};
-use lease_harness::store::{LeaseStore, Refreshed, Released, StoreOptions};
-use lease_harness::{SlotError, SlotErrorKind};
+use lease_harness::store::{AcquireRequest, Acquired, Clock, LeaseStore, Refreshed, Released, StoreOptions};
 use lease_tests::wait;
+use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
@@ -98,6 +100,22 @@ fn a_claim_takes_over_the_duty_to_keep_the_lease_alive() {
         assert!(matches!(pool.heartbeat(slot, "acme", token(&grant)).unwrap(), Refreshed::Refreshed { .. }));
         assert!(pool.release(slot, "acme", token(&grant)).unwrap().is_ok());
         assert!(matches!(claim(pool, &id), Claimed::LeaseLost { .. }));
+    });
+}
+
+#[test]
+fn a_claim_takes_over_also_where_the_waiters_proof_of_life_cannot_be_seen() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = &one_slot(temp.path());
+    std::thread::scope(|scope| {
+        let (id, waiter) = request(scope, pool, LONG);
+        wait::until_true("it is granted", || is_granted(pool, &id));
+        let proof = payload(pool).get("alive").and_then(Json::as_str).expect("it names its waiter").to_owned();
+        fs::remove_file(pool.store().dir().join(".alive").join(proof)).unwrap();
+        claim_when_ready(pool, &id);
+        // Else it would give the slot back under its owner when the time to claim it is over.
+        assert!(payload(pool).get("claimedAt").is_some());
+        assert_eq!(waiter.join().unwrap().unwrap(), Deferred::Granted(Tended::HandedOver));
     });
 }
 
@@ -220,8 +238,8 @@ fn a_request_cancelled_while_its_slot_is_made_ready_ends_the_command_first() {
         let command = wait::until("the slot is being made ready", || fs::read_to_string(temp.path().join("pid")).ok());
         assert!(matches!(claim(pool, &id), Claimed::Queued { position: 0, .. }), "neither queued nor granted is not unknown");
         assert!(pool.cancel(&id, "acme").unwrap().is_ok());
-        let error = waiter.join().unwrap().expect_err("it was not granted");
-        assert!(error.to_string().contains("was cancelled"), "{error}");
+        assert_eq!(waiter.join().unwrap().expect("the pool is usable"), Deferred::NotGranted);
+        assert!(journal(pool).contains("grant_cancelled"), "{}", journal(pool));
         assert!(!pool.store().dir().join("slot-1.json").exists());
         // The next one finds nobody at work.
         let command = Pid::from_raw(command.trim().parse().expect("a number")).expect("a process");
@@ -259,6 +277,46 @@ fn a_waiter_that_gives_up_is_never_granted() {
 }
 
 #[test]
+fn a_slot_that_another_program_makes_ready_is_not_taken_from_under_its_command() {
+    let temp = tempfile::tempdir().unwrap();
+    let id = "0b54f6a4-5a4b-4c4e-9d0a-3f5d5c9c8a11";
+    let options = StoreOptions { store: Some(temp.path().join("store")), additions: false, ..StoreOptions::default() };
+    let theirs = LeaseStore::open(&options).unwrap();
+    let payload = Json::parse(&format!(r#"{{"requestId":"{id}","session":"s1","mode":"async"}}"#)).unwrap();
+    let lease = AcquireRequest { kind: "slot-1", owner: "acme", ttl_minutes: 5.0, payload };
+    let Acquired::Acquired { record, .. } = theirs.acquire(&lease).unwrap() else { panic!("it is free") };
+    // Whoever reads the clock so often has looked at the lease, and waits. Then their command fails.
+    let (tell, told) = mpsc::channel();
+    let (readings, token) = (AtomicUsize::new(0), record.token().expect("it has one").to_owned());
+    let clock = Clock::from_fn(move || {
+        if readings.fetch_add(1, Ordering::SeqCst) == 10 {
+            tell.send(theirs.release("slot-1", "acme", &token).expect("the store is usable")).expect("somebody listens");
+        }
+        Clock::system().now_ms()
+    });
+    let store = LeaseStore::open(&StoreOptions { additions: true, clock, ..options }).unwrap();
+    let file = PoolFile::parse(r#"{"slots":[{"id":1}]}"#, &temp.path().join("pool.json")).unwrap();
+    let pool = Pool::open(file, store, PoolOptions::default()).unwrap();
+    assert!(pool.cancel(id, "acme").unwrap().is_ok());
+    let released = told.try_recv().expect("they came to it");
+    assert!(matches!(released, Released::Released { .. }), "{released:?}");
+}
+
+#[test]
+fn a_waiter_that_cannot_go_on_says_why_in_the_journal() {
+    let temp = tempfile::tempdir().unwrap();
+    let pool = &one_slot(temp.path());
+    let Outcome::Granted(_held) = pool.acquire(&SlotWanted::by("first"), &mut |_| true).unwrap() else { panic!("it is free") };
+    let (queue, folder) = (pool.dir().join("queue.json"), temp.path().join("folder"));
+    fs::create_dir(&folder).unwrap();
+    let put_in_the_way =
+        |_: &lease_harness::pool::Requested| Ok(rustix::fs::renameat_with(CWD, &folder, CWD, &queue, RenameFlags::EXCHANGE)?);
+    wait_for_claim(pool, &SlotWanted::by("acme"), None, put_in_the_way).expect_err("a folder is no queue");
+    let told = journal(pool);
+    assert!(told.contains("request_not_granted") && told.contains("queue.json"), "{told}");
+}
+
+#[test]
 fn a_cancelled_request_is_never_granted_whenever_it_is_cancelled() {
     let temp = tempfile::tempdir().unwrap();
     let pool = &one_slot(temp.path());
@@ -267,11 +325,7 @@ fn a_cancelled_request_is_never_granted_whenever_it_is_cancelled() {
             let (id, waiter) = request(scope, pool, LONG);
             let cancelled = pool.cancel(&id, "acme").unwrap();
             assert!(cancelled.is_ok(), "{cancelled:?}");
-            match waiter.join().unwrap() {
-                Ok(ended) => assert_ne!(ended, Deferred::Granted(Tended::HandedOver)),
-                // It had its slot already, which was being made ready.
-                Err(error) => assert_eq!(error.kind(), SlotErrorKind::Refused, "{error}"),
-            }
+            assert_ne!(waiter.join().unwrap().expect("the pool is usable"), Deferred::Granted(Tended::HandedOver));
         });
         assert!(!pool.store().dir().join("slot-1.json").exists());
         assert!(pool.status().unwrap().queue.is_empty());

@@ -101,6 +101,28 @@ fn a_request_outlives_its_requester_and_its_shell_and_not_its_limit() {
 }
 
 #[test]
+fn a_waiter_outlives_the_slot_that_it_was_started_in() {
+    let lab = one_slot();
+    let other = lab.path("other.json").display().to_string();
+    fs::write(&other, r#"{"name":"other","slots":[{"id":"b","kind":"other-b"}]}"#).unwrap();
+    pool(&lab, &["acquire", "--pool", &other, "--owner", "holder"]);
+    let cargo_lease = lease_tests::binary::cargo_lease();
+    let script = format!("{} pool request --pool {other} --owner later && exec tail -f /dev/null", cargo_lease.display());
+    let run = lab.start(lab.lease(["run", "--", "sh", "-c", &script]));
+    wait::until_true("a request", || run.stdout().ends_with('\n'));
+    let requested: Value = serde_json::from_str(&run.stdout()).unwrap();
+    process::kill(run.pid());
+    run.finish();
+    // Whoever clears a lost slot ends what still works on it.
+    wait::until_true("a cleared slot", || {
+        pool(&lab, &["pump", "--owner", "ops"]);
+        lab.record("slot-a").is_none()
+    });
+    assert_eq!(Lab::queue(&lab.store(), "other")[0]["id"], requested["request_id"]);
+    assert!(reap::marked(lab.id()).contains(&pid(&requested)));
+}
+
+#[test]
 fn a_waiter_holds_nothing_of_who_started_it() {
     let lab = one_slot();
     let (_reader, writer) = std::io::pipe().unwrap();
@@ -181,6 +203,30 @@ fn a_nudged_session_claims_its_slot_by_itself() {
     let claimed: Value = serde_json::from_str(&fs::read_to_string(lab.path("claimed")).unwrap()).unwrap();
     assert_eq!(claimed["request_id"], requested["request_id"]);
     assert!(lab.record("slot-a").is_some(), "it is still held when its waiter has gone");
+}
+
+#[test]
+fn who_was_started_with_the_end_of_children_ignored_learns_how_they_ended() {
+    let lab = lab();
+    lab.write_pool(&json!({"slots": [{"id": "a"}], "provision": "true", "nudgeCommand": "true"}));
+    let run = |words: &[&str]| {
+        let mut command = lab.lease(words);
+        // SAFETY: one system call.
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+                Ok(())
+            });
+        }
+        lab.run(command)
+    };
+    run(&["run", "--", "true"]).expect_success();
+    let refused = run(&["pool", "request", "--owner", "not an owner"]).expect_code(2);
+    assert_eq!(refused.stderr.matches("error:").count(), 1, "{}", refused.account());
+    let requested = answer(&run(&["pool", "request", "--owner", "first"]).expect_success());
+    claimed(&lab, text(&requested, "request_id"), "first");
+    wait_until_gone(&lab, pid(&requested));
+    assert!(!journal(&lab).contains("nudge_failed"), "{}", journal(&lab));
 }
 
 /// A shell that takes a slot for as long as it lives, says so, and waits.

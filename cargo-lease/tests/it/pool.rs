@@ -125,6 +125,13 @@ fn what_is_doubtful_about_the_pool_is_said_on_standard_error() {
     let (out, err) = expect_code(&mut lab.lease(&["pool", "status"]), 0);
     assert_eq!(out.lines().count(), 1);
     has(&err, &["warning: ", "provison", "provision"]);
+    // Once, also where two processes do the work.
+    let own = std::process::id().to_string();
+    let acquire = [&ACQUIRE[..], &["--keep", &own, "--owner-pattern", "^me|you$"]].concat();
+    let (_, err) = expect_code(&mut lab.lease(&acquire), 0);
+    // Its keeper ends when the slot is not its own any more.
+    expect_code(&mut lab.lease(&["pool", "release", "--slot", "1", "--force", "--owner", "ops"]), 0);
+    assert_eq!((err.matches("provison").count(), err.matches("alternation").count()), (1, 1), "{err}");
 }
 
 #[test]

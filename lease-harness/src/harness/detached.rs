@@ -10,17 +10,18 @@ use std::time::Duration;
 use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
 use crate::json::Json;
-use crate::pool::{Outcome, Pool, Requested, SlotWanted, Tended};
+use crate::pool::{Outcome, Pool, RUN_TOKEN, Requested, SlotWanted, Tended};
 use crate::store::{Kept, LeaseOf, LeaseStore, StoreResult, Tending, Until};
 use crate::sys::process::{self, Process};
 
 /// Starts `command` as a process that outlives this one: in a session of its own, without a terminal, and with no file of
-/// ours but the three standard streams that the command says.
+/// ours but the three standard streams that the command says. It does not work on the slot of whoever starts it, so it is
+/// not ended with what does when that slot is lost.
 ///
 /// # Errors
 /// When it cannot be started.
 pub fn spawn(command: &mut Command) -> io::Result<Child> {
-    process::spawn_detached(command)
+    process::spawn_detached(command.env_remove(RUN_TOKEN))
 }
 
 /// Says the last line that a starter waits for, on standard output, and does as [`let_go`].
@@ -74,10 +75,14 @@ pub fn wait_for_claim(
         let message = format!("nobody could be told of request {}: {error}", requested.request_id);
         return Err(SlotError::new(SlotErrorKind::Internal, message));
     }
-    let outcome = pool.wait_for(&requested, wanted, &mut |_| !ending.is_asked())?;
-    let Outcome::Granted(held) = outcome else {
-        pool.tell_not_granted(&requested, &outcome);
-        return Ok(Deferred::NotGranted);
+    let ended = pool.wait_for(&requested, wanted, &mut |_| !ending.is_asked());
+    let held = match ended {
+        Ok(Outcome::Granted(held)) => held,
+        ended => {
+            // Nobody hears what we say.
+            pool.tell_not_granted(&requested, ended.as_ref());
+            return Ok(ended.map(|_| Deferred::NotGranted)?);
+        }
     };
     let limit = claim_within.unwrap_or_else(|| minutes(held.grant().ttl_minutes()));
     Ok(Deferred::Granted(pool.hold_until_claimed(*held, limit, || ending.is_asked())?))
@@ -174,6 +179,8 @@ fn keep_lease(
     {
         return Ok(gone.into());
     }
-    tending.give_back()?;
-    Ok(Tended::GivenBack)
+    Ok(match tending.give_back()? {
+        Ok(_) => Tended::GivenBack,
+        Err(gone) => gone.into(),
+    })
 }

@@ -10,7 +10,8 @@ use super::{Pool, PoolError};
 use crate::json::{Json, object};
 use crate::store::{Record, Released};
 
-/// A slot that is being made ready is given back by whoever does that; it looks a few times a second.
+/// A slot that is being made ready is given back by whoever does that: one of ours looks a few times a second, another
+/// program when it is ready.
 const WAIT: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -95,10 +96,7 @@ impl Pool {
                 return Ok(Cancelled::GivenBack { request_id, slot_id: slot.id().clone() });
             }
             if begun.elapsed() > WAIT {
-                return Err(PoolError::internal(format!(
-                    "slot {} is still being made ready for request {request_id}; whoever does that was told to stop",
-                    slot.id_text()
-                )));
+                return Err(still_prepared(&request_id, slot, &record));
             }
             thread::sleep(LOOK_EVERY);
         }
@@ -113,12 +111,12 @@ impl Pool {
         })
     }
 
-    /// Gives a granted slot back. Whoever is still making it ready is told to stop, and gives it back when nothing works on
-    /// it any more.
+    /// Gives a granted slot back. Whoever is still making it ready is told to stop, if it is one of ours, and gives it back
+    /// when nothing works on it any more.
     fn give_up_slot(&self, request_id: &str, slot: &SlotDef, record: &Record) -> PoolResult<bool> {
         let (owner, token) = (record.owner().unwrap_or_default(), record.token().unwrap_or_default());
-        if self.read_grant(request_id)?.is_none() && record.alive().is_some() {
-            if !record.is_cancelled() {
+        if self.is_made_ready(request_id, record)? {
+            if record.alive().is_some() && !record.is_cancelled() {
                 self.store.call_off(slot.kind(), owner, token)?;
             }
             return Ok(false);
@@ -128,11 +126,25 @@ impl Pool {
         Ok(matches!(released, Released::Released { .. } | Released::NotHeld { .. }))
     }
 
+    /// Whether somebody may still be making the slot of a request ready: it has no grant yet, of which old ones are deleted.
+    /// One of ours names its proof of life meanwhile; of another program's work nothing can be seen.
+    fn is_made_ready(&self, request_id: &str, record: &Record) -> PoolResult<bool> {
+        let is_ours = record.fence().is_some();
+        let may_be = !record.is_claimed() && (record.alive().is_some() || !is_ours);
+        Ok(may_be && self.read_grant(request_id)?.is_none())
+    }
+
     fn tell_cancelled(&self, request_id: &str, owner: &str, slot: Option<&SlotDef>) {
         let slot_id = slot.map(|slot| ("slot_id", slot.id().clone()));
         let story = [("request_id", Json::from(request_id)), ("owner", Json::from(owner))];
         self.journal_ours("request_cancelled", story.into_iter().chain(slot_id));
     }
+}
+
+fn still_prepared(request_id: &str, slot: &SlotDef, record: &Record) -> PoolError {
+    let who =
+        if record.alive().is_some() { "whoever does that was told to stop" } else { "by a program that cannot be told to stop" };
+    PoolError::internal(format!("slot {} is still being made ready for request {request_id}; {who}", slot.id_text()))
 }
 
 fn not_owner(request_id: String, holder: Option<&str>) -> Claimed {

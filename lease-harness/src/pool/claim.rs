@@ -4,7 +4,7 @@ use super::error::PoolResult;
 use super::grant::FOLDER;
 use super::{Pool, eta};
 use crate::json::{Json, Object, object};
-use crate::store::{Found, Record, Refreshed, Vital};
+use crate::store::{Found, Record, Refreshed};
 use crate::sys::disk;
 
 /// What a claim finds.
@@ -174,10 +174,11 @@ impl Pool {
         })
     }
 
-    /// Whether the process that waited for a deferred request still keeps its lease alive.
+    /// Whether the process that waited for a deferred request keeps its lease alive, and will end it if it does not hear of
+    /// a claim. Where its proof of life cannot be seen it may well live.
     fn is_kept_by_waiter(&self, record: &Record) -> bool {
         let deferred = record.payload().get("mode").and_then(Json::as_str) == Some("async");
-        deferred && !record.is_claimed() && matches!(self.store.vital(record.alive()), Vital::Alive { .. })
+        self.store.has_additions() && deferred && !record.is_claimed() && record.alive().is_some()
     }
 
     /// Where a request waits: in the queue, or for its slot to be made ready.

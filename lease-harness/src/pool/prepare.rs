@@ -66,7 +66,8 @@ impl Preparing<'_> {
     }
 
     /// Leaves the queue, makes the slot clean, checks that the lease is still ours, and tells. None, and the slot given back,
-    /// if the request's place in the queue was taken away since the look that found it: whoever was cancelled is not granted.
+    /// if the request's place in the queue was taken away since the look that found it, or the request was cancelled since:
+    /// whoever was cancelled is not granted.
     pub(super) fn finish(&self) -> PoolResult<Option<HeldSlot>> {
         let pool = &self.pool.stopped_by(self.calling_off());
         // Leaving the queue may have to wait for its lock.
@@ -82,18 +83,18 @@ impl Preparing<'_> {
         {
             if let Err(error) = pool.run_action(action, self.slot, Some(self.token())) {
                 // A command that we ended ourselves did not fail.
-                return Err(match () {
-                    () if lost.get().is_some() || self.was_taken() => self.lease_lost(),
-                    () if self.is_called_off() => self.called_off(),
-                    () => self.failed(state, event, error),
-                });
+                return match () {
+                    () if lost.get().is_some() || self.was_taken() => Err(self.lease_lost()),
+                    () if self.is_called_off() => Ok(self.called_off()),
+                    () => Err(self.failed(state, event, error)),
+                };
             }
         }
         if lost.get().is_some() || !self.or_give_up(self.is_still_ours())? {
             return Err(self.lease_lost());
         }
         if self.is_called_off() {
-            return Err(self.called_off());
+            return Ok(self.called_off());
         }
         let grant = self.or_give_up(self.tell())?;
         if self.request.mode == Mode::Async {
@@ -172,16 +173,12 @@ impl Preparing<'_> {
         }
     }
 
-    /// Whoever has cancelled the request knows, so that no file has to tell.
-    fn called_off(&self) -> PoolError {
+    /// Whoever has cancelled the request knows, so that no file has to tell. It has left the queue before.
+    fn called_off(&self) -> Option<HeldSlot> {
         let _ = process::kill_marked(RUN_TOKEN, self.token());
         self.give_back();
-        let error = format!("request {} was cancelled", self.request.id);
         self.pool.journal_ours("grant_cancelled", self.which());
-        PoolError::not_ready(
-            error.clone(),
-            grant::failure("cancelled", &self.request.id, self.slot, &error, self.pool.store.now_ms()),
-        )
+        None
     }
 
     fn which(&self) -> [(&'static str, Json); 2] {

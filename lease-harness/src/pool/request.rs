@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use super::Pool;
 use super::acquire::{OnLook, Outcome, Request, SlotWanted};
-use super::error::PoolResult;
+use super::error::{PoolError, PoolResult};
 use super::queue::Mode;
 use crate::json::{Json, object};
+use crate::store;
 
 /// A request that waits in the queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,11 +83,16 @@ impl Pool {
         self.wait_to_the_end(&request, on_look, &watch, Instant::now())
     }
 
-    /// Tells the journal why a request that nobody waits for any more was not granted.
-    pub(crate) fn tell_not_granted(&self, requested: &Requested, outcome: &Outcome) {
-        let code = outcome.to_json().get("code").cloned().unwrap_or_default();
+    /// Tells the journal why a request that nobody waits for any more was not granted. A slot that could not be made ready
+    /// has told that itself.
+    pub(crate) fn tell_not_granted(&self, requested: &Requested, ended: Result<&Outcome, &PoolError>) {
+        let reason = match ended {
+            Ok(outcome) => outcome.to_json().get("code").cloned().unwrap_or_default(),
+            Err(error) if error.failure().is_some() => return,
+            Err(error) => Json::from(store::chain(error)),
+        };
         let story =
-            [("request_id", Json::from(&requested.request_id)), ("owner", Json::from(&requested.owner)), ("reason", code)];
+            [("request_id", Json::from(&requested.request_id)), ("owner", Json::from(&requested.owner)), ("reason", reason)];
         self.journal_ours("request_not_granted", story);
     }
 }

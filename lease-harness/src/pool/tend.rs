@@ -8,7 +8,7 @@ use super::grant::{self, Grant};
 use super::prepare::HeldSlot;
 use super::slot::SlotDef;
 use crate::json::Json;
-use crate::store::{Gone, Keeper, Kept, LeaseOf, Refreshed, Released, Tending, Until};
+use crate::store::{Gone, Keeper, Kept, LeaseOf, Refreshed, Tending, Until};
 use crate::sys::clock::since_boot;
 
 /// How holding a slot for somebody else ended.
@@ -93,8 +93,8 @@ impl Pool {
             Kept::Until(why) => why,
             Kept::Gone(gone) => return Ok(gone.into()),
         };
-        if !matches!(tending.give_back()?, Released::Released { .. }) {
-            return Ok(Tended::HandedOver);
+        if let Err(gone) = tending.give_back()? {
+            return Ok(gone.into());
         }
         self.tell_unclaimed(&grant, why, limit);
         self.clear_after(grant.owner());
@@ -130,16 +130,93 @@ impl Pool {
             Ok(tending) => tending,
             Err(gone) => return Ok(gone.into()),
         };
-        if took_over() {
-            match tending.keep(until)? {
-                Kept::Gone(gone) => return Ok(gone.into()),
-                Kept::Until(reason) => {
-                    let story = [("slot_id", slot.id().clone()), ("owner", owner.into()), ("reason", reason.into())];
-                    self.journal("keeping_ended", story);
+        let kept = if took_over() { Some(tending.keep(until)?) } else { None };
+        if let Some(Kept::Gone(gone)) = kept {
+            return Ok(gone.into());
+        }
+        let released = match tending.give_back()? {
+            Ok(released) => released,
+            Err(gone) => return Ok(gone.into()),
+        };
+        if let Some(Kept::Until(reason)) = kept {
+            let story = [("slot_id", slot.id().clone()), ("owner", owner.into()), ("reason", reason.into())];
+            self.journal("keeping_ended", story);
+        }
+        self.after_release(owner, &released);
+        Ok(Tended::GivenBack)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::pool::{Outcome, PoolFile, PoolOptions, SlotWanted};
+    use crate::store::{LeaseStore, StoreOptions};
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    fn store(dir: &Path, additions: bool) -> LeaseStore {
+        let options = StoreOptions {
+            store: Some(dir.join("store")),
+            owner_pattern: Some(String::new()),
+            additions,
+            ..StoreOptions::default()
+        };
+        LeaseStore::open(&options).expect("a store in a temporary folder opens")
+    }
+
+    fn pool(dir: &Path) -> Pool {
+        let file = PoolFile::parse(r#"{"slots":[{"id":1}]}"#, &dir.join("pool.json")).expect("the pool file is right");
+        Pool::open(file, store(dir, true), PoolOptions::default()).expect("no options")
+    }
+
+    fn held(pool: &Pool) -> HeldSlot {
+        match pool.acquire(&SlotWanted::by("acme"), &mut |_| true).expect("the store is usable") {
+            Outcome::Granted(held) => *held,
+            other => panic!("it is free: {other:?}"),
+        }
+    }
+
+    /// What ends the keeping is asked behind the last look, so whatever it does comes between that look and the release.
+    #[test]
+    fn a_claim_behind_the_last_look_keeps_the_slot() {
+        let temp = tempfile::tempdir().unwrap();
+        let (pool, theirs) = (pool(temp.path()), store(temp.path(), false));
+        let held = held(&pool);
+        let grant = held.grant().clone();
+        let mut n_asked = 0;
+        let claim_and_end = || {
+            n_asked += 1;
+            let last = pool.live("slot-1").unwrap().expect("it is held");
+            loop {
+                match theirs.heartbeat("slot-1", "acme", grant.token()).expect("the store is usable") {
+                    // Two heartbeats of one millisecond are the same.
+                    Refreshed::Refreshed { record, .. } if record.heartbeat() == last.heartbeat() => {}
+                    Refreshed::Refreshed { .. } => break true,
+                    other => panic!("{other:?}"),
                 }
             }
-        }
-        self.release(slot, owner, token)?;
-        Ok(Tended::GivenBack)
+        };
+        assert_eq!(pool.hold_until_claimed(held, LONG, claim_and_end).unwrap(), Tended::HandedOver);
+        assert_eq!(n_asked, 1);
+        let record = pool.live("slot-1").unwrap().expect("it is still held");
+        assert_eq!((record.token(), record.alive()), (Some(grant.token()), None), "it does not end with the waiter");
+    }
+
+    #[test]
+    fn a_slot_that_another_keeper_took_over_behind_the_last_look_stays_held() {
+        let temp = tempfile::tempdir().unwrap();
+        let pool = pool(temp.path());
+        let grant = pool.leave(held(&pool)).unwrap();
+        let slot = pool.slot(Some(&Json::from(1.0))).unwrap();
+        let mut is_over = || {
+            pool.store().hand_over("slot-1", "acme", grant.token(), Keeper::Anybody).expect("the store is usable");
+            Some("the process that it followed has ended")
+        };
+        let until = Until { news: &[], is_over: &mut is_over };
+        assert_eq!(pool.hold_while(slot, "acme", grant.token(), until, || true).unwrap(), Tended::HandedOver);
+        assert_eq!(pool.live("slot-1").unwrap().expect("it is still held").token(), Some(grant.token()));
     }
 }

@@ -137,7 +137,7 @@ impl Pool {
     }
 
     /// The slot is free already: what comes after serves others, and its failure must not look like a failed release.
-    fn after_release(&self, owner: &str, released: &Released) {
+    pub(super) fn after_release(&self, owner: &str, released: &Released) {
         let Released::Released { previous, .. } = released else { return };
         if let Found::Lease(record) = previous {
             self.forget_grant_of(record);

@@ -60,3 +60,15 @@ impl std::error::Error for StoreError {
 
 /// What the store answers.
 pub type StoreResult<T> = Result<T, StoreError>;
+
+/// An error and what caused it, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        source = inner.source();
+    }
+    text
+}

@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::error::chain;
 use super::{LeaseStore, Refreshed};
 use crate::json::Json;
 use crate::sys::clock::since_boot;
@@ -255,17 +256,6 @@ fn since(lease: &Beaten) -> String {
     let Ok(super::Found::Lease(record)) = lease.store.found(&lease.kind) else { return String::new() };
     let document = record.to_json();
     document.get("acquiredAt").and_then(Json::as_str).map_or_else(String::new, |at| format!(" since {at}"))
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        source = inner.source();
-    }
-    text
 }
 
 /// A listener's note for whoever only wants to know whether it happened.

@@ -42,6 +42,7 @@ pub use crate::sys::disk::errno_name;
 pub use crate::sys::env::Env;
 
 pub(crate) use alive::{ProofOfLife, Vital, folder as alive_folder};
+pub(crate) use error::chain;
 pub(crate) use heartbeat::{Beat, Beaten, LostNote, pause_for, quiesce, resume};
 pub(crate) use journal::{iso, note};
 pub(crate) use owner::quoted;

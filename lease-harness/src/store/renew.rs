@@ -4,7 +4,7 @@ use super::error::StoreResult;
 use super::guard::Guard;
 use super::outcome::{Refreshed, Released};
 use super::record::{Found, Record};
-use super::{LeaseStore, check_kind, iso};
+use super::{LeaseOf, LeaseStore, check_kind, iso};
 use crate::json::Json;
 
 /// Who keeps a lease alive from now on.
@@ -52,11 +52,14 @@ impl LeaseStore {
         self.renew(kind, owner, token, |record, now| !self.is_dead(kind, record, now), mark)
     }
 
-    /// Gives back a lease that names this proof of life; one that somebody else keeps alive by now stays, as not ours.
-    pub(crate) fn release_kept_by(&self, kind: &str, owner: &str, token: &str, proof: &str) -> StoreResult<Released> {
+    /// Gives back a lease that names this proof of life, and whose last heartbeat is this one if that matters; one that
+    /// somebody else keeps alive by now stays, as not ours.
+    pub(crate) fn release_kept_by(&self, lease: LeaseOf<'_>, proof: &str, heartbeat: Option<&str>) -> StoreResult<Released> {
+        let LeaseOf { kind, owner, token } = lease;
         self.release_if(kind, |record| {
             let is_ours = |record: &&Record| {
-                record.owner() == Some(owner) && record.token() == Some(token) && record.alive() == Some(proof)
+                let is_last = heartbeat.is_none() || record.heartbeat() == heartbeat;
+                record.owner() == Some(owner) && record.token() == Some(token) && record.alive() == Some(proof) && is_last
             };
             let holder = record.and_then(Record::owner).map(str::to_owned);
             record.filter(is_ours).is_none().then(|| Released::NotOwner { kind: kind.to_owned(), holder })

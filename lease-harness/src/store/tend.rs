@@ -150,12 +150,16 @@ impl<'a> Tending<'a> {
         }
     }
 
-    /// Gives the lease back unless somebody else keeps it alive by now.
-    pub(crate) fn give_back(&self) -> StoreResult<Released> {
+    /// Gives the lease back unless somebody else keeps it alive by now, even since the last look.
+    pub(crate) fn give_back(&self) -> StoreResult<Result<Released, Gone>> {
         let LeaseOf { kind, owner, token } = self.lease;
-        match self.is_named {
-            true => self.store.release_kept_by(kind, owner, token, self.proof.id()),
-            false => self.store.release(kind, owner, token),
+        let released = match self.is_named {
+            true => self.store.release_kept_by(self.lease, self.proof.id(), self.written.as_deref())?,
+            false => self.store.release(kind, owner, token)?,
+        };
+        if let Released::Released { .. } = released {
+            return Ok(Ok(released));
         }
+        Ok(Err(self.look()?.unwrap_or(Gone::Lost)))
     }
 }

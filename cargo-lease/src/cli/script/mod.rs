@@ -73,6 +73,11 @@ pub(crate) enum Shape {
 }
 
 impl Options {
+    /// Whether this process only keeps what the one that started it takes: that one says what there is to say.
+    pub(crate) fn is_keeper(&self) -> bool {
+        self.detached && self.keep.is_some()
+    }
+
     fn of(mut matches: ArgMatches) -> Self {
         let mut typed = Typed(&mut matches);
         Self {

@@ -15,7 +15,7 @@ use crate::exit::{self, Failure};
 use crate::render::about_minutes;
 use crate::resolve::{Settings, Surroundings};
 
-/// How long a waiter waits that nobody waits for, unless the environment says otherwise.
+/// How long a waiter waits for its turn, unless the environment says otherwise.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 /// `pool request`, for who asks: starts the process that waits, and prints where it stands.
@@ -46,7 +46,7 @@ pub(super) fn wait(pool: &Pool, options: &Options, settings: &Settings, around: 
     Ok(ExitCode::SUCCESS)
 }
 
-/// A value of the environment that is no number counts as none, as for the other programs of the format.
+/// As long as the environment says; a value that is no time is refused.
 fn longest_wait(around: &Surroundings) -> Result<Duration, Failure> {
     let mut longest = LONGEST_WAIT;
     for name in ["POOL_WAITER_TIMEOUT_MS", "E2E_LEASE_WAITER_TIMEOUT_MS"] {

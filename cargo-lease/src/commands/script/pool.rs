@@ -48,8 +48,8 @@ fn open(op: PoolOp, options: &Options, settings: &Settings, around: &Surrounding
     let cargo = cargo_program(around).ok();
     let manifests = Manifests::new(&[], around, cargo.as_deref());
     let file = PoolFile::load(&find_pool_file(options.lease.pool.as_deref(), around, &manifests)?)?;
-    file.warnings().iter().for_each(|warning| warn(warning));
-    let store = store::open(settings)?;
+    file.warnings().iter().filter(|_| !options.is_keeper()).for_each(|warning| warn(warning));
+    let store = store::open(options, settings)?;
     // Whoever makes no lease does not care what the environment says of lifetimes; a release must not fail for that.
     let unread = (!makes_lease(op)).then(|| file.ttl_minutes());
     let ttl_minutes = options.ttl_minutes.or(unread);

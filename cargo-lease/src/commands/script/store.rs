@@ -13,7 +13,7 @@ use crate::resolve::{Settings, Surroundings};
 
 /// Does one operation.
 pub(super) fn run(op: StoreOp, options: &Options, around: &Surroundings) -> Result<ExitCode, Failure> {
-    let store = open(&Settings::read_shared(&options.lease, around)?)?;
+    let store = open(options, &Settings::read_shared(&options.lease, around)?)?;
     if let (StoreOp::Acquire, true, Some(process)) = (op, options.detached, options.keep) {
         return detached::keep(process, Place::Store(&store));
     }
@@ -32,10 +32,10 @@ pub(super) fn run(op: StoreOp, options: &Options, around: &Surroundings) -> Resu
 }
 
 /// Opens the store where every program of the format looks for it.
-pub(super) fn open(settings: &Settings) -> Result<LeaseStore, Failure> {
+pub(super) fn open(options: &Options, settings: &Settings) -> Result<LeaseStore, Failure> {
     let owner_pattern = settings.owner_pattern.clone();
     let store = LeaseStore::open(&StoreOptions { store: settings.store.clone(), owner_pattern, ..StoreOptions::default() })?;
-    if let Some(warning) = store.fence().warning() {
+    if let Some(warning) = store.fence().warning().filter(|_| !options.is_keeper()) {
         warn(&warning);
     }
     Ok(store)

@@ -8,11 +8,14 @@ use std::process::{Child, Command};
 use rustix::process::setsid;
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
+use super::origin;
 use crate::sys::signal::{self, END_REQUESTS};
 
 /// Starts `command` in a session of its own. It inherits its three standard streams, as the command says, and nothing else:
 /// whoever waits for the end of a pipe of ours must not wait for it.
 pub(crate) fn spawn_detached(command: &mut Command) -> io::Result<Child> {
+    // It may end at once, and then it is asked how.
+    origin::keep_child_status();
     // SAFETY: between fork and exec it only makes system calls and allocates nothing.
     unsafe { command.pre_exec(detach) };
     command.spawn()

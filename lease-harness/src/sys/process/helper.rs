@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, getpid};
 
 use super::bound::die_with;
-use super::{Process, sleep_until_readable};
+use super::{Process, origin, sleep_until_readable};
 
-/// Lets `command` be killed when this process dies. To be spawned from a thread that outlives it.
+/// Lets `command` be killed when this process dies, and its end be learned. To be spawned from a thread that outlives it.
 pub(crate) fn die_with_parent(command: &mut Command) {
+    origin::keep_child_status();
     let parent = getpid();
     // SAFETY: between fork and exec it only makes two system calls and allocates nothing.
     unsafe { command.pre_exec(move || die_with(parent)) };
