@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use lease_harness::SlotError;
 use lease_harness::harness::detached::{Deferred, wait_for_claim};
 use lease_harness::json::Json;
 use lease_harness::pool::{Cancelled, Claimed, Outcome, Pool, PoolFile, PoolOptions, SlotWanted, Tended, Wait};
@@ -29,12 +30,14 @@ fn one_slot(dir: &Path) -> Pool {
     open(dir, r#"{"slots":[{"id":1,"port":3001}]}"#)
 }
 
+type Waiter<'scope> = std::thread::ScopedJoinHandle<'scope, Result<Deferred, SlotError>>;
+
 /// The id of a request that a thread of `scope` waits for, and what becomes of it.
 fn request<'scope>(
     scope: &'scope std::thread::Scope<'scope, '_>,
     pool: &'scope Pool,
     claim_within: Duration,
-) -> (String, std::thread::ScopedJoinHandle<'scope, Deferred>) {
+) -> (String, Waiter<'scope>) {
     let (announce, announced) = mpsc::channel();
     let waiter = scope.spawn(move || {
         let wanted = SlotWanted { session: Some("s1"), ..SlotWanted::by("acme") };
@@ -42,9 +45,14 @@ fn request<'scope>(
             announce.send(requested.request_id.clone()).expect("somebody listens");
             Ok(())
         };
-        wait_for_claim(pool, &wanted, Some(claim_within), told).expect("the pool is usable")
+        wait_for_claim(pool, &wanted, Some(claim_within), told)
     });
     (announced.recv().expect("it is announced"), waiter)
+}
+
+/// What became of a request that was not cancelled in the middle of its being granted.
+fn ended(waiter: Waiter<'_>) -> Deferred {
+    waiter.join().unwrap().expect("the pool is usable")
 }
 
 fn claim(pool: &Pool, id: &str) -> Claimed {
@@ -85,7 +93,7 @@ fn a_claim_takes_over_the_duty_to_keep_the_lease_alive() {
         wait::until_true("it is granted", || is_granted(pool, &id));
         assert!(payload(pool).get("alive").is_some(), "the waiter's life is what holds the slot");
         let grant = claim_when_ready(pool, &id);
-        assert_eq!(waiter.join().unwrap(), Deferred::Granted(Tended::HandedOver));
+        assert_eq!(ended(waiter), Deferred::Granted(Tended::HandedOver));
         assert!(payload(pool).get("alive").is_none(), "the slot does not end with its waiter");
         assert_eq!(claim_when_ready(pool, &id).to_text(), grant.to_text(), "as often as asked");
         let slot = pool.slot(grant.get("slot_id")).unwrap();
@@ -107,7 +115,7 @@ fn a_claim_takes_over_also_where_the_waiters_proof_of_life_cannot_be_seen() {
         claim_when_ready(pool, &id);
         // Else it would give the slot back under its owner when the time to claim it is over.
         assert!(payload(pool).get("claimedAt").is_some());
-        assert_eq!(waiter.join().unwrap(), Deferred::Granted(Tended::HandedOver));
+        assert_eq!(waiter.join().unwrap().unwrap(), Deferred::Granted(Tended::HandedOver));
     });
 }
 
@@ -117,7 +125,7 @@ fn a_grant_that_nobody_claims_is_given_back_and_the_journal_says_why() {
     let pool = &one_slot(temp.path());
     std::thread::scope(|scope| {
         let (id, waiter) = request(scope, pool, Duration::from_millis(20));
-        assert_eq!(waiter.join().unwrap(), Deferred::Granted(Tended::GivenBack));
+        assert_eq!(ended(waiter), Deferred::Granted(Tended::GivenBack));
         assert!(!pool.store().dir().join("slot-1.json").exists());
         assert!(matches!(claim(pool, &id), Claimed::LeaseLost { .. }));
         let told = journal(pool);
@@ -141,7 +149,7 @@ fn a_heartbeat_of_a_program_that_knows_no_proofs_of_life_is_a_claim() {
             waiter.is_finished().then_some(beaten)
         });
         assert!(matches!(beaten, Refreshed::Refreshed { .. }));
-        assert_eq!(waiter.join().unwrap(), Deferred::Granted(Tended::HandedOver));
+        assert_eq!(ended(waiter), Deferred::Granted(Tended::HandedOver));
         assert!(matches!(theirs.release("slot-1", "acme", token(&grant)).unwrap(), Released::Released { .. }));
     });
 }
@@ -165,7 +173,7 @@ fn others_see_where_a_request_stands_and_never_its_token() {
         assert!(!waiter.is_finished(), "only its owner takes over");
         assert!(matches!(pool.cancel(&id, "mallory").unwrap(), Cancelled::Not(Claimed::NotOwner { .. })));
         assert!(pool.cancel(&id, "acme").unwrap().is_ok());
-        waiter.join().unwrap();
+        ended(waiter);
     });
 }
 
@@ -190,7 +198,7 @@ fn a_cancelled_request_leaves_the_queue_and_its_waiter_ends() {
     std::thread::scope(|scope| {
         let (id, waiter) = request(scope, pool, LONG);
         assert_eq!(pool.cancel(&id, "acme").unwrap(), Cancelled::Dequeued { request_id: id.clone() });
-        assert_eq!(waiter.join().unwrap(), Deferred::NotGranted);
+        assert_eq!(ended(waiter), Deferred::NotGranted);
         assert!(matches!(claim(pool, &id), Claimed::Unknown { .. }));
         assert!(pool.status().unwrap().queue.is_empty());
         assert!(journal(pool).contains("request_cancelled"));
@@ -206,7 +214,7 @@ fn a_granted_request_is_given_back_when_it_is_cancelled() {
         wait::until_true("it is granted", || is_granted(pool, &id));
         let cancelled = pool.cancel(&id, "acme").unwrap().to_json().to_text();
         assert_eq!(cancelled, format!(r#"{{"ok":true,"code":"cancelled","request_id":"{id}","slot_id":1}}"#));
-        assert_eq!(waiter.join().unwrap(), Deferred::Granted(Tended::Lost));
+        assert_eq!(ended(waiter), Deferred::Granted(Tended::Lost));
         assert!(!pool.store().dir().join("slot-1.json").exists());
     });
 }
@@ -246,7 +254,7 @@ fn a_nudge_tells_the_session_and_its_failure_changes_nothing() {
     std::thread::scope(|scope| {
         let (id, waiter) = request(scope, pool, LONG);
         let grant = claim_when_ready(pool, &id);
-        waiter.join().unwrap();
+        ended(waiter);
         let line = format!(r#"{{"event":"your-turn","session":"s1","request_id":"{id}","grant":{}}}"#, grant.to_text());
         assert_eq!(fs::read_to_string(temp.path().join("nudge")).unwrap(), line);
         assert_eq!(fs::read_to_string(pool.dir().join("nudges.jsonl")).unwrap(), format!("{line}\n"));
@@ -317,7 +325,7 @@ fn a_cancelled_request_is_never_granted_whenever_it_is_cancelled() {
             let (id, waiter) = request(scope, pool, LONG);
             let cancelled = pool.cancel(&id, "acme").unwrap();
             assert!(cancelled.is_ok(), "{cancelled:?}");
-            assert!(!matches!(waiter.join().unwrap(), Deferred::Granted(Tended::HandedOver)));
+            assert_ne!(waiter.join().unwrap().expect("the pool is usable"), Deferred::Granted(Tended::HandedOver));
         });
         assert!(!pool.store().dir().join("slot-1.json").exists());
         assert!(pool.status().unwrap().queue.is_empty());

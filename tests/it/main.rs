@@ -1,10 +1,13 @@
 //! What the packages promise together, with real processes, ports, signals and databases.
 
+mod baton;
 mod chance;
 mod crowd;
+mod damage;
 mod deferred;
 mod doctests;
 mod garbage;
+mod gate;
 mod killing;
 mod layers;
 mod life;
@@ -16,6 +19,8 @@ mod requests;
 mod runners;
 mod runs;
 mod rush;
+mod script_lab;
+mod shell_scripts;
 mod signals;
 mod storm;
 mod support;

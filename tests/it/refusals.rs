@@ -8,18 +8,21 @@
 //!
 //! | the format says | the test |
 //! | --- | --- |
+//! | a request id that is no UUID is an unknown request | `deferred`: `an_id_that_is_no_uuid_is_an_unknown_request` |
+//! | a grant, and its token, is shown to its owner only | `deferred`: `others_see_where_a_request_stands_and_never_its_token` |
 //! | reset checks the owner | `pool_rules`: `only_the_holder_resets_a_slot` |
 //! | leaving the queue checks the owner | `pool_rules`: `only_the_owner_of_an_entry_leaves_the_queue_for_it_or_is_granted_by_it` |
 //! | `shellPrefix` must be an environment name | `pool/file/tests.rs`: `what_eval_would_run_is_no_shell_prefix` |
 //! | a placeholder sees own attributes only | `pool/template.rs`: `only_own_attributes_are_seen` |
 //! | two attributes of one name, one that overwrites id or kind, an alternation in the owner pattern: as recorded, with a warning on stderr | `what_is_doubtful_works_as_recorded_and_is_said_on_stderr` |
-//! | a wait ends at its deadline, not at the next poll | `pool/acquire.rs`: `no_pause_is_longer_than_what_is_left_of_the_wait` |
+//! | unknown flags are usage errors, so is a flag without a value (repeated ones: see `vectors/decisions.rs`) | `cli/script/tests.rs` of `cargo-lease`: `mistakes_are_named_with_what_may_be_meant`; its `tests/it/usage.rs`: `mistakes_on_the_command_line` |
+//! | a wait ends at its deadline, not at the next poll | `pool/acquire.rs` and `store/wait.rs`: `no_pause_is_longer_than_what_is_left_of_the_wait` |
 //! | a waiter ended by SIGTERM or Ctrl-C leaves the queue | `signals`: `a_waiter_that_is_interrupted_leaves_the_queue` |
 //! | a forced release that will be refused deletes nothing | `pool_rules`: `a_forced_release_that_is_refused_deletes_nothing` |
-//! | a queue of the wrong shape is reported by name, and no live entry that can be read is lost | `pool_rules`: `a_damaged_queue_keeps_the_entries_that_can_be_read` |
-//! | it is repaired under the lock | `pool_rules`: `a_damaged_queue_is_repaired_under_the_lock` |
-//! | so are statistics | `pool_rules`: `damaged_statistics_keep_the_durations_that_can_be_read` |
-//! | release works on a full disk | `a_slot_is_given_back_on_a_full_disk`; `garbage`: `a_release_needs_no_proof_of_life` |
+//! | a queue of the wrong shape is reported by name, and no live entry that can be read is lost | `damage`: `a_damaged_queue_keeps_the_entries_that_can_be_read` |
+//! | it is repaired under the lock | `damage`: `a_damaged_queue_is_repaired_under_the_lock` |
+//! | so are statistics | `damage`: `damaged_statistics_keep_the_durations_that_can_be_read` |
+//! | release works on a full disk | `a_slot_is_given_back_on_a_full_disk`, `a_new_process_gives_a_slot_back_on_a_full_disk`; `garbage`: `a_release_needs_no_proof_of_life` |
 //! | half-written temporary files are removed | `life`: `what_dead_processes_left_is_cleared_away_and_what_the_living_need_stays`, `what_dead_processes_left_of_a_pool_is_cleared_away_too` |
 //! | a wrong clock evicts no live holder | `life`: `a_wrong_clock_evicts_nobody_who_lives_and_works` |
 //! | nor a live waiter | `life`: `a_waiter_that_lives_is_not_stale_and_one_that_is_gone_is_dropped_at_once` |
@@ -195,6 +198,28 @@ fn a_slot_is_given_back_on_a_full_disk() {
     let run = lab.run(in_namespace(&lab, script)).expect_success();
     assert_eq!(lab.history().all("ran").len(), 1);
     assert!(!run.stdout.contains("slot-a.json"), "{}", run.account());
+}
+
+/// It has neither a proof of life nor a room for its guard yet, and there is no place for them: not for their bytes, and
+/// not for their names.
+#[cfg(feature = "namespaces")]
+#[test]
+fn a_new_process_gives_a_slot_back_on_a_full_disk() {
+    for release in ["--owner o --token \"$token\"", "--owner o --force"] {
+        let lab = lab();
+        lab.write_slots(&["a"]);
+        fs::create_dir(lab.store()).expect("the laboratory is writable");
+        let script = format!(
+            "set -e; mount -t tmpfs -o size=64k,nr_inodes=64 lease-full \"$LEASE_STORE\"
+            token=$(\"$LEASE\" pool acquire --owner o --no-wait | sed 's/.*\"token\":\"\\([^\"]*\\)\".*/\\1/')
+            cat /dev/zero > \"$LEASE_STORE/.ballast\" 2> /dev/null || true
+            n=0; while mkdir \"$LEASE_STORE/.full-$n\" 2> /dev/null; do n=$((n + 1)); done
+            \"$LEASE\" pool release --slot a {release}; ls -A \"$LEASE_STORE\""
+        );
+        let run = lab.run(in_namespace(&lab, &script)).expect_success();
+        assert!(run.stdout.contains(r#""released":true"#) && !run.stdout.contains("slot-a.json"), "{}", run.account());
+        assert!(!run.stdout.lines().any(|name| name.starts_with(".guard-")), "{}", run.account());
+    }
 }
 
 /// A shell in a mount namespace of its own, where it may mount.

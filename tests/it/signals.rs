@@ -3,10 +3,10 @@
 
 use std::process::Command;
 
-use lease_tests::{Event, Finished, Lab, Running, scratch, wait};
+use lease_tests::{Event, Finished, Lab, scratch, wait};
 use rustix::process::Signal;
 
-use crate::support::lab;
+use crate::support::{Target, lab};
 
 /// Dies of the signal.
 const DIES: &str = "\"$LAB_ACTOR\" note ready; exec \"$LAB_ACTOR\" hold never";
@@ -15,24 +15,6 @@ const CLEANS_UP: &str = "clean() { \"$LAB_ACTOR\" note cleaning; until [ -e gate
     trap clean INT TERM; \"$LAB_ACTOR\" note ready; while :; do sleep 0.01; done";
 /// Goes on as if nothing had happened.
 const IGNORES: &str = "trap '' INT TERM; \"$LAB_ACTOR\" note ready; until [ -e gate ]; do sleep 0.01; done";
-
-/// Who is sent the signal.
-#[derive(Clone, Copy, Debug)]
-enum Target {
-    /// Everybody in the foreground, as a terminal does it.
-    Group,
-    /// Only the process that was started.
-    Leader,
-}
-
-impl Target {
-    fn send(self, run: &Running, signal: Signal) {
-        match self {
-            Self::Group => run.signal_group(signal),
-            Self::Leader => run.signal(signal),
-        }
-    }
-}
 
 #[test]
 fn a_command_that_dies_of_a_signal() {

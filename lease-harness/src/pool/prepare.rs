@@ -84,7 +84,7 @@ impl Preparing<'_> {
             if let Err(error) = pool.run_action(action, self.slot, Some(self.token())) {
                 // A command that we ended ourselves did not fail.
                 return match () {
-                    () if lost.get().is_some() => Err(self.lease_lost()),
+                    () if lost.get().is_some() || self.was_taken() => Err(self.lease_lost()),
                     () if self.is_called_off() => Ok(self.called_off()),
                     () => Err(self.failed(state, event, error)),
                 };
@@ -127,6 +127,12 @@ impl Preparing<'_> {
         let Found::Lease(record) = self.pool.store.found(self.slot.kind())? else { return Ok(false) };
         let ours = record.owner() == Some(self.owner()) && record.token() == Some(self.token());
         Ok(ours && !record.is_expired(self.pool.store.now_ms()))
+    }
+
+    /// Whether others have taken the lease, and have ended our command for that, while we were suspended: our own heartbeat has
+    /// not noticed it yet.
+    fn was_taken(&self) -> bool {
+        self.pool.store.has_additions() && matches!(self.is_still_ours(), Ok(false))
     }
 
     fn tell(&self) -> PoolResult<Grant> {

@@ -5,6 +5,7 @@
 //! making one each time.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -17,12 +18,16 @@ use super::{JOURNAL, LeaseStore};
 use crate::json::{Json, Object};
 use crate::sys::clock;
 use crate::sys::disk::{self, At, Placed};
+use crate::sys::lock::LockedPlace;
 
 const HOLDER: &str = "holder.json";
 /// Start of the name of every guard.
 const GUARD: &str = ".guard-";
 /// A private directory waiting for its next use.
 const ROOM: &str = ".room-";
+/// An empty room that belongs to nobody and stays in the store: for whoever must get in although the disk is too full for a
+/// room of his own, which is whoever gives something back.
+const SPARE: &str = ".spare-guard";
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 /// From this pause on, an entrant asks whether whoever is inside still lives.
@@ -43,6 +48,8 @@ struct Room {
     id: String,
     /// False when the disk had no place for its `holder.json`; an empty room keeps others out all the same.
     named: bool,
+    /// Whether it is the store's spare one.
+    spare: bool,
 }
 
 impl Drop for Rooms {
@@ -90,7 +97,9 @@ impl Guard<'_> {
         let room = store.inner.rooms.take().map_or_else(|| make_room(store), Ok)?;
         if let Err(error) = wait_to_enter(store, kind, &place, &room) {
             // It may be what is wrong (somebody deleted the store): the next attempt makes one of its own.
-            let _ = disk::remove_tree(&room.path);
+            if !room.spare {
+                let _ = disk::remove_tree(&room.path);
+            }
             return Err(error);
         }
         Ok(Guard { store, entered: clock::since_boot(), place, room: Some(room) })
@@ -124,9 +133,24 @@ fn make_room(store: &LeaseStore) -> StoreResult<Room> {
     // The name says whose it is, so that what a dead process left can be told and removed.
     let owner = proof.as_ref().map_or(id.as_str(), ProofOfLife::id);
     let path = store.dir().join(format!("{ROOM}{owner}-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
-    fs::create_dir(&path).at("create", &path)?;
+    let process = std::process::id();
+    let spare = store.dir().join(SPARE);
+    match fs::create_dir(&path) {
+        Err(error) if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) && store.has_additions() => {
+            return Ok(Room { process, path: spare, id, named: false, spare: true });
+        }
+        made => made.at("create", &path)?,
+    }
     let named = fs::write(path.join(HOLDER), holder_text(&id, proof.as_ref())).is_ok();
-    Ok(Room { process: std::process::id(), path, id, named })
+    Ok(Room { process, path, id, named, spare: false })
+}
+
+/// Sees to it that there is a spare room, while there is a place for it.
+pub(super) fn provide_spare(store: &LeaseStore) {
+    let spare = store.dir().join(SPARE);
+    if store.has_additions() && !spare.exists() {
+        let _ = fs::create_dir(spare);
+    }
 }
 
 fn holder_text(id: &str, proof: Option<&ProofOfLife>) -> String {
@@ -146,11 +170,12 @@ fn wait_to_enter(store: &LeaseStore, kind: &str, place: &Path, room: &Room) -> S
     while !publish(place, room)? {
         // Who may have crashed is looked for before giving up and once it has lasted, but not at every turn.
         let last = begun.elapsed() >= limits.wait;
-        if (last || pause >= PATIENCE) && evict_crashed(store, place)? {
+        let has_room = !room.spare || room.path.exists();
+        if has_room && (last || pause >= PATIENCE) && evict_crashed(store, place)? {
             continue;
         }
         if last {
-            return Err(busy(kind, place, limits.wait, store));
+            return Err(if has_room { busy(kind, place, limits.wait, store) } else { full(&room.path) });
         }
         std::thread::sleep(pause.min(limits.wait.saturating_sub(begun.elapsed())));
         pause = (pause * 2).min(LONGEST_PAUSE);
@@ -161,10 +186,16 @@ fn wait_to_enter(store: &LeaseStore, kind: &str, place: &Path, room: &Room) -> S
 /// Puts our room in the guard's place; false if somebody is inside.
 fn publish(place: &Path, room: &Room) -> StoreResult<bool> {
     // Others judge by the time whether an entrant has crashed.
-    disk::touch(&room.path)?;
+    let touched = disk::touch(&room.path);
+    if room.spare && touched.is_err() {
+        // Somebody else has it just now.
+        return Ok(false);
+    }
+    touched?;
     match disk::rename_new(&room.path, place)? {
         Placed::Done => Ok(true),
         Placed::Occupied => Ok(false),
+        Placed::SourceGone if room.spare => Ok(false),
         Placed::SourceGone => Err(StoreError::busy(format!("{} was removed under us", room.path.display()))),
         Placed::Unsupported => publish_by_creating(place, room),
     }
@@ -201,6 +232,13 @@ fn busy(kind: &str, place: &Path, wait: Duration, store: &LeaseStore) -> StoreEr
     ))
 }
 
+fn full(spare: &Path) -> StoreError {
+    StoreError::busy(format!(
+        "the disk is full, and {}, which serves then, is in use or gone; make room on the disk",
+        spare.display()
+    ))
+}
+
 fn holder_of(place: &Path) -> Option<Json> {
     Json::parse_bytes(&disk::read(&place.join(HOLDER)).ok()??).ok()
 }
@@ -223,15 +261,22 @@ fn evict_crashed(store: &LeaseStore, place: &Path) -> StoreResult<bool> {
     let Some(age) = disk::age_of(place)? else { return Ok(true) };
     let holder = holder_of(place);
     let stale = age > store.inner.limits.stale;
-    // The dead one's proof stays ours alone until its guard is away, so that only one of us takes it.
-    let _only_reaper = match holder.as_ref().and_then(|holder| proof_in(store, holder)) {
+    // Whoever evicts it is the only one at it until it is away. Of two, the slower one would have in his hand the guard of who
+    // went in meanwhile, and put it back behind him when he has left: nobody could tell it from one that is in use.
+    let locked = match LockedPlace::lock(place) {
+        Ok(Some(locked)) => Some(locked),
+        Ok(None) => return Ok(false),
+        // What cannot even be opened is nobody's guard.
+        Err(_) => None,
+    };
+    let _remains = match holder.as_ref().and_then(|holder| proof_in(store, holder)) {
         Some(Vital::Dead(remains)) if remains.are_mine() => Some(remains),
         Some(Vital::Dead(_) | Vital::Alive { .. }) => return Ok(false),
         Some(Vital::Unknown) | None if stale => None,
         Some(Vital::Unknown) | None => return Ok(false),
     };
     let judged = id_of(holder.as_ref());
-    if id_of(holder_of(place).as_ref()) != judged {
+    if id_of(holder_of(place).as_ref()) != judged || locked.as_ref().is_some_and(|locked| !locked.is_at(place)) {
         return Ok(true);
     }
     let taken = store.dir().join(format!("{}.reaped-{}", name_of(place), store.inner.ids.fresh()));
@@ -278,7 +323,9 @@ fn leave(store: &LeaseStore, place: &Path, mut room: Room) {
         return;
     }
     if !room.named && captured.is_none() {
-        let _ = disk::remove_tree(&room.path);
+        if !room.spare {
+            let _ = disk::remove_tree(&room.path);
+        }
         return;
     }
     give_back_foreign(store, place, &room, captured.as_ref());

@@ -206,6 +206,8 @@ impl LeaseStore {
         check_ttl(request.ttl_minutes)?;
         self.create()?;
         let guard = Guard::enter(self, request.kind)?;
+        // Whoever is to give this back may find the disk full.
+        guard::provide_spare(self);
         let now = self.now_ms();
         let kind = request.kind.to_owned();
         let found = self.found(request.kind)?;

@@ -111,10 +111,15 @@ impl Pauses {
 
     /// Sleeps until something changes, at most `left`.
     fn sleep(&mut self, watch: &Watch, left: Duration) {
-        self.next = match watch.sleep(self.next.min(left)) {
+        self.next = match watch.sleep(self.length(left)) {
             Woken::Changed => FIRST_LOOK,
             Woken::Timeout => (self.next * 4).min(self.longest),
         };
+    }
+
+    /// A wait ends when its time is over, and not at the look after that.
+    fn length(&self, left: Duration) -> Duration {
+        self.next.min(left)
     }
 }
 
@@ -202,6 +207,13 @@ mod tests {
             );
         }
         assert_eq!(store.status("baton").unwrap(), before);
+    }
+
+    #[test]
+    fn no_pause_is_longer_than_what_is_left_of_the_wait() {
+        let pauses = Pauses { longest: LOOK_EVERY, next: LOOK_EVERY };
+        let left = Duration::from_millis(7);
+        assert_eq!((pauses.length(left), pauses.length(LONG)), (left, LOOK_EVERY));
     }
 
     #[test]

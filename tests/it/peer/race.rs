@@ -35,6 +35,8 @@ const LONGEST_LIFE_US: u64 = 300_000;
 const LONGEST_WORK_US: u64 = 10_000;
 /// The most steps that one of theirs does before it is killed: those of some grants.
 const LONGEST_WAY: u64 = 1500;
+/// One in so many of theirs does so many times more: who is always new is seldom far ahead in the queue.
+const THEIR_LONGEVITY: [u64; 2] = [3, 30];
 /// The most lines that whoever has a slot writes, with 2 ms after each.
 const LONGEST_WORK: u64 = 6;
 const LOOK_EVERY: Duration = Duration::from_millis(1);
@@ -172,7 +174,9 @@ impl Race {
     }
 
     fn launch_theirs(&mut self) -> Running {
-        let (name, die_at) = (self.next_name("theirs"), 1 + self.random.below(LONGEST_WAY));
+        let [one_in, times] = THEIR_LONGEVITY;
+        let way = if self.random.below(one_in) == 0 { times * LONGEST_WAY } else { LONGEST_WAY };
+        let (name, die_at) = (self.next_name("theirs"), 1 + self.random.below(way));
         let options = json!({"name": name, "work_ms": 2 * LONGEST_WORK, "poll_ms": 20, "die_at": die_at}).to_string();
         self.lab.start(part(&self.lab, "race", &self.lab.store(), &self.lab.pool_file(), &[&options]))
     }

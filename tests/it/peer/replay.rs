@@ -9,7 +9,8 @@ use crate::support::lab;
 fn the_peer_agrees_with_the_recorded_answers() {
     let lab = lab();
     let mut command = node(&lab);
-    command.arg("--test").arg(peer_file("replay.test.mjs")).stdin(Stdio::null());
+    // What it leaves if it is killed goes with the laboratory.
+    command.arg("--test").arg(peer_file("replay.test.mjs")).env("TMPDIR", lab.root()).stdin(Stdio::null());
     let finished = lab.run(command).expect_success();
     for count in ["store-scenarios: 164 of 164 binding cases agree", "pool-scenarios: 135 of 135 binding cases agree"] {
         assert!(finished.stdout.contains(count), "{}", finished.account());
