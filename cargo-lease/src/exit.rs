@@ -91,6 +91,11 @@ impl Failure {
         self
     }
 
+    /// Whether it is a refusal, of which an operation for scripts also prints a document.
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.code == REFUSED
+    }
+
     /// Says it on standard error and ends as it asks for.
     pub(crate) fn end(&self) -> ExitCode {
         if let Some(signal) = self.signal {

@@ -347,3 +347,49 @@ fn an_answer_that_nobody_hears_leaves_nothing_behind() {
         lab.check_all_given_back();
     }
 }
+
+#[test]
+fn a_request_told_to_end_while_its_slot_is_made_ready_is_no_failure_of_the_slot() {
+    let lab = lab();
+    lab.write_pool(&json!({"slots": [{"id": "a"}], "provision": "touch begun; exec tail -f /dev/null; :"}));
+    let requested = pool(&lab, &["request", "--owner", "first"]);
+    wait::until_true("a slot that is being made ready", || lab.path("begun").exists());
+    let process = rustix::process::Pid::from_raw(i32::try_from(pid(&requested)).unwrap()).unwrap();
+    rustix::process::kill_process(process, Signal::TERM).unwrap();
+    wait_until_gone(&lab, pid(&requested));
+    let gone = lab.run(lab.lease(["pool", "claim", "--owner", "first", "--request", text(&requested, "request_id")]));
+    assert_eq!(answer(&gone.expect_code(1))["code"], "unknown_request");
+    let told = journal(&lab);
+    assert!(told.contains("grant_cancelled") && !told.contains("grant_reset_failed"), "{told}");
+    lab.check_all_given_back();
+}
+
+#[test]
+fn nobody_waits_for_a_process_that_has_ended() {
+    let lab = one_slot();
+    let holder = pool(&lab, &["acquire", "--owner", "holder"]);
+    let mut followed = lab.command("sleep").arg("600").spawn().unwrap();
+    let waiting = lab.start(lab.lease(["pool", "acquire", "--owner", "first", "--keep", &followed.id().to_string()]));
+    lab.wait_for_queue(1);
+    followed.kill().unwrap();
+    followed.wait().unwrap();
+    let refused = waiting.finish().expect_code(1);
+    assert_eq!(answer(&refused)["code"], "cancelled");
+    assert!(refused.stderr.contains("has ended"), "{}", refused.account());
+    lab.wait_for_queue(0);
+    pool(&lab, &["release", "--slot", "a", "--owner", "holder", "--token", text(&holder, "token")]);
+    wait::until_true("no process is left", || reap::marked(lab.id()).is_empty());
+}
+
+#[test]
+fn a_blocking_request_is_cancelled_while_its_slot_is_made_ready() {
+    let lab = lab();
+    lab.write_pool(&json!({"slots": [{"id": "a"}], "provision": "touch begun; exec tail -f /dev/null; :"}));
+    let acquiring = lab.start(lab.lease(["pool", "acquire", "--owner", "first"]));
+    wait::until_true("a slot that is being made ready", || lab.path("begun").exists());
+    let record = lab.record("slot-a").expect("it is held");
+    pool(&lab, &["cancel", "--owner", "first", "--request", text(&record["payload"], "requestId")]);
+    let cancelled = acquiring.finish().expect_code(1);
+    assert_eq!(answer(&cancelled)["state"], "cancelled", "{}", cancelled.account());
+    lab.check_all_given_back();
+}

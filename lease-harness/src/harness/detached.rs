@@ -4,24 +4,25 @@
 //! [`wait_for_claim`] or [`Keeper::keep`] is all that it does.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
 use crate::json::Json;
-use crate::pool::{Outcome, Pool, RUN_TOKEN, Requested, SlotWanted, Tended};
+use crate::pool::{NUDGE_MARK, Outcome, Pool, RUN_TOKEN, Requested, SlotWanted, Tended};
 use crate::store::{Kept, LeaseOf, LeaseStore, StoreResult, Tending, Until};
 use crate::sys::process::{self, Process};
 
 /// Starts `command` as a process that outlives this one: in a session of its own, without a terminal, and with no file of
 /// ours but the three standard streams that the command says. It does not work on the slot of whoever starts it, so it is
-/// not ended with what does when that slot is lost.
+/// not ended with what does when that slot is lost, nor with the nudge command that may have started it.
 ///
 /// # Errors
 /// When it cannot be started.
 pub fn spawn(command: &mut Command) -> io::Result<Child> {
-    process::spawn_detached(command.env_remove(RUN_TOKEN))
+    process::spawn_detached(command.env_remove(RUN_TOKEN).env_remove(NUDGE_MARK))
 }
 
 /// Lets everything go that a starter may wait for: the null device takes the place of the three standard streams, and the
@@ -32,6 +33,9 @@ pub fn spawn(command: &mut Command) -> io::Result<Child> {
 pub fn let_go() -> io::Result<()> {
     process::let_go()
 }
+
+/// How often it is looked whether a signal has come.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// How waiting for a deferred request ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,10 +122,21 @@ impl Keeper {
         Ok(Self { process: opened.map_err(no_process)?, ending: Ending::on_signals()? })
     }
 
-    /// Whether the followed process has ended.
+    /// Sleeps until there is something to read; false if the followed process, or this one by a signal, is to end before.
     #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.process.is_gone()
+    pub fn wait_for(&self, input: BorrowedFd<'_>) -> bool {
+        loop {
+            if self.process.is_gone() || self.ending.is_asked() {
+                return false;
+            }
+            if process::is_readable(input) {
+                return true;
+            }
+            let look = Some(Instant::now() + LOOK_EVERY);
+            if process::sleep_until_readable(&[Some(input), self.process.end_fd()], look).is_err() {
+                return false;
+            }
+        }
     }
 
     /// Takes over the duty to keep a lease alive until the process has ended, and gives it back then; or until somebody else

@@ -127,6 +127,11 @@ impl Pool {
         Self { stop: both, ..self.clone() }
     }
 
+    /// Whether its commands are to end, and nothing is to begin.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop())
+    }
+
     fn command_for(&self, action: Action) -> Option<String> {
         let (flags, env, file) = (&self.commands, &self.env, &self.file);
         let owned = |command: Option<&str>| command.map(str::to_owned);

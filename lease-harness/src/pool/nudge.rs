@@ -15,7 +15,7 @@ const FILE: &str = "nudges.jsonl";
 const LIMIT: Duration = Duration::from_secs(15);
 /// What marks the processes of a nudge command. Not the mark of a grant: a session that the command wakes up goes on when
 /// the slot is given back.
-const MARK: &str = "POOL_NUDGE_REQUEST";
+pub(crate) const NUDGE_MARK: &str = "POOL_NUDGE_REQUEST";
 
 impl Pool {
     /// Writes the nudge down and runs the nudge command, if there is one. That it failed is told by the journal only.
@@ -44,7 +44,7 @@ impl Pool {
     fn run_nudge(&self, command: &str, line: String, grant: &Grant) -> Result<(), String> {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(command).current_dir(self.file.cwd_dir()).env_clear().envs(self.env.all());
-        shell.env_remove(super::RUN_TOKEN).env(MARK, grant.request_id()).stdin(Stdio::piped()).stdout(io::stderr());
+        shell.env_remove(super::RUN_TOKEN).env(NUDGE_MARK, grant.request_id()).stdin(Stdio::piped()).stdout(io::stderr());
         process::die_with_parent(&mut shell);
         let mut child = shell.spawn().map_err(|error| format!("the nudge command could not be run: {error}"))?;
         if let Some(mut input) = child.stdin.take() {
@@ -55,7 +55,7 @@ impl Pool {
             Ok(Some(status)) if status.success() => Ok(()),
             Ok(Some(status)) => Err(format!("the nudge command failed ({status})")),
             Ok(None) => {
-                let _ = process::kill_marked(MARK, grant.request_id());
+                let _ = process::kill_marked(NUDGE_MARK, grant.request_id());
                 let _ = child.kill().and_then(|()| child.wait());
                 Err(format!("the nudge command was ended after {} s", LIMIT.as_secs()))
             }

@@ -85,7 +85,8 @@ impl Preparing<'_> {
                 // A command that we ended ourselves did not fail.
                 return match () {
                     () if lost.get().is_some() || self.was_taken() => Err(self.lease_lost()),
-                    () if self.is_called_off() => Ok(self.called_off()),
+                    () if self.is_called_off() => self.given_up("the request was cancelled"),
+                    () if self.pool.is_stopped() => self.given_up("whoever asked was told to stop"),
                     () => Err(self.failed(state, event, error)),
                 };
             }
@@ -94,7 +95,7 @@ impl Preparing<'_> {
             return Err(self.lease_lost());
         }
         if self.is_called_off() {
-            return Ok(self.called_off());
+            return self.given_up("the request was cancelled");
         }
         let grant = self.or_give_up(self.tell())?;
         if self.request.mode == Mode::Async {
@@ -103,12 +104,11 @@ impl Preparing<'_> {
         Ok(Some(HeldSlot { grant, beat, lost }))
     }
 
-    /// Says whether the request was cancelled, which only one that nobody waits for can be.
+    /// Says whether the request was cancelled.
     fn calling_off(&self) -> Option<Stop> {
-        let is_deferred = self.request.mode == Mode::Async && self.pool.store.has_additions();
         let (store, kind, token) = (self.pool.store.clone(), self.slot.kind().to_owned(), self.token().to_owned());
         let is_called_off = move || matches!(store.found(&kind), Ok(Found::Lease(record)) if record.token() == Some(&token) && record.is_cancelled());
-        is_deferred.then(|| Arc::new(is_called_off) as Stop)
+        self.pool.store.has_additions().then(|| Arc::new(is_called_off) as Stop)
     }
 
     fn is_called_off(&self) -> bool {
@@ -173,12 +173,18 @@ impl Preparing<'_> {
         }
     }
 
-    /// Whoever has cancelled the request knows, so that no file has to tell. It has left the queue before.
-    fn called_off(&self) -> Option<HeldSlot> {
+    /// The slot is given back because nobody wants it any more, and no file has to tell: who brought that about knows. The
+    /// request has left the queue before; one that never stood there has no next look that would find that out.
+    fn given_up(&self, why: &str) -> PoolResult<Option<HeldSlot>> {
         let _ = process::kill_marked(RUN_TOKEN, self.token());
         self.give_back();
-        self.pool.journal_ours("grant_cancelled", self.which());
-        None
+        self.pool.journal_ours("grant_cancelled", self.which().into_iter().chain([("reason", Json::from(why))]));
+        if self.request.is_queued {
+            return Ok(None);
+        }
+        let error = format!("slot {} was given up while it was made ready: {why}", self.slot.id_text());
+        let failure = grant::failure("cancelled", &self.request.id, self.slot, &error, self.pool.store.now_ms());
+        Err(PoolError::not_ready(error, failure))
     }
 
     fn which(&self) -> [(&'static str, Json); 2] {

@@ -25,6 +25,13 @@ impl LeaseStore {
         self.renew(kind, owner, token, |record, now| !record.is_expired(now), |_, _| {})
     }
 
+    /// The same, but only if the last heartbeat is still this one, where that matters; else the lease is answered as expired.
+    pub(crate) fn heartbeat_behind(&self, lease: LeaseOf<'_>, last: Option<&str>) -> StoreResult<Refreshed> {
+        let LeaseOf { kind, owner, token } = lease;
+        let is_last = |record: &Record| last.is_none() || record.heartbeat() == last;
+        self.renew(kind, owner, token, |record, now| !record.is_expired(now) && is_last(record), |_, _| {})
+    }
+
     /// Makes somebody else keep a lease alive, and refreshes it, so that the next one has its whole lifetime to begin.
     ///
     /// A lease whose process is gone binds nobody any more; it is answered as expired.

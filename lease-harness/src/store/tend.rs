@@ -65,10 +65,16 @@ impl<'a> Tending<'a> {
     /// Goes on with a lease that names this process's proof of life, and is claimed by whoever else sends a heartbeat for it
     /// or takes it over. Nobody else in this process may send one from now on.
     pub(crate) fn until_claimed(store: &'a LeaseStore, lease: LeaseOf<'a>) -> StoreResult<Result<Self, Gone>> {
-        let refreshed = store.heartbeat(lease.kind, lease.owner, lease.token)?;
-        let (Refreshed::Refreshed { record, .. }, Some(proof)) = (refreshed, store.proof_of_life()?) else {
-            return Ok(Err(Gone::Lost));
+        let record = match store.heartbeat(lease.kind, lease.owner, lease.token) {
+            Ok(Refreshed::Refreshed { record, .. }) => record,
+            Ok(_) => return Ok(Err(Gone::Lost)),
+            // What cannot be written now can be later; meanwhile the lifetime decides.
+            Err(_) => match store.found(lease.kind)? {
+                Found::Lease(record) if record.token() == Some(lease.token) => record,
+                _ => return Ok(Err(Gone::Lost)),
+            },
         };
+        let Some(proof) = store.proof_of_life()? else { return Ok(Err(Gone::Lost)) };
         let tending = Self::new(store, lease, proof, &record);
         if !tending.is_named {
             // It was claimed before we came to this.
@@ -103,8 +109,10 @@ impl<'a> Tending<'a> {
             if let Some(reason) = (until.is_over)() {
                 return Ok(Kept::Until(reason));
             }
-            if self.due <= since_boot() && !self.beat() {
-                return Ok(Kept::Gone(Gone::Lost));
+            if self.due <= since_boot()
+                && let Some(gone) = self.beat()
+            {
+                return Ok(Kept::Gone(gone));
             }
             let next = self.due.saturating_sub(since_boot()).min(LOOK_EVERY);
             if process::sleep_until_readable(until.news, Some(Instant::now() + next)).is_err() {
@@ -131,21 +139,21 @@ impl<'a> Tending<'a> {
         Ok(None)
     }
 
-    /// One heartbeat; false if the lease is not ours any more. One that could not be written is tried again soon.
-    fn beat(&mut self) -> bool {
-        let LeaseOf { kind, owner, token } = self.lease;
-        match self.store.heartbeat(kind, owner, token) {
+    /// One heartbeat, unless somebody else's has come since the last look; what became of the lease if it is not ours any
+    /// more. One that could not be written is tried again soon.
+    fn beat(&mut self) -> Option<Gone> {
+        match self.store.heartbeat_behind(self.lease, self.written.as_deref()) {
             Ok(Refreshed::Refreshed { record, .. }) => {
                 if let Some(written) = &mut self.written {
                     record.heartbeat().unwrap_or_default().clone_into(written);
                 }
                 self.due = since_boot() + self.pause;
-                true
+                None
             }
-            Ok(_) => false,
+            Ok(_) => Some(self.look().ok().flatten().unwrap_or(Gone::Lost)),
             Err(_) => {
                 self.due = since_boot() + self.pause / 4;
-                true
+                None
             }
         }
     }

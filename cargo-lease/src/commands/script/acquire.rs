@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use lease_harness::harness::Ending;
+use lease_harness::json::Json;
 use lease_harness::pool::{Grant, HeldSlot, Outcome, Pool, PoolError, SlotWanted, Standing, Wait};
 
 use super::answer::{self, check_output, print};
@@ -19,9 +20,10 @@ pub(super) fn run(pool: &Pool, options: &Options, settings: &Settings) -> Result
     if options.shape == Shape::Shell {
         shell::check(pool.file())?;
     }
-    let keeper = options.keep.map(|_| StartedKeeper::start()).transpose()?;
+    let mut keeper = options.keep.map(|_| StartedKeeper::start()).transpose()?;
     let ending = Ending::on_signals()?;
-    let outcome = wait(pool, options, settings, &ending);
+    let mut is_over = || ending.is_asked() || keeper.as_mut().is_some_and(StartedKeeper::has_ended);
+    let outcome = wait(&pool.stopped_by(ending.stop()), options, settings, &mut is_over);
     let (held, signal) = match (outcome, ending.signal()) {
         (Ok(Outcome::Granted(held)), signal) => (held, signal),
         (_, Some(signal)) => return Err(Failure::ended_by(signal)),
@@ -32,10 +34,21 @@ pub(super) fn run(pool: &Pool, options: &Options, settings: &Settings) -> Result
         give_back(pool, *held)?;
         return Err(Failure::ended_by(signal));
     }
-    tell(pool, *held, keeper, options.shape)
+    tell(pool, *held, keeper, |document| {
+        // Who asked is gone, or going.
+        if let Some(signal) = ending.signal() {
+            return Err(Failure::ended_by(signal));
+        }
+        match options.shape {
+            Shape::Shell if answer::is_ok(document) => {
+                answer::write(&shell::exports(pool.file(), document)?).map(|()| exit::answered(true))
+            }
+            shape => print(document, shape),
+        }
+    })
 }
 
-fn wait(pool: &Pool, options: &Options, settings: &Settings, ending: &Ending) -> Result<Outcome, PoolError> {
+fn wait(pool: &Pool, options: &Options, settings: &Settings, is_over: &mut dyn FnMut() -> bool) -> Result<Outcome, PoolError> {
     let wanted = SlotWanted {
         session: settings.session.as_deref(),
         wait: match options.wait {
@@ -47,38 +60,47 @@ fn wait(pool: &Pool, options: &Options, settings: &Settings, ending: &Ending) ->
         ..SlotWanted::by(&options.owner)
     };
     let mut told = None;
-    pool.stopped_by(ending.stop()).acquire(&wanted, &mut |standing: &Standing| {
+    pool.acquire(&wanted, &mut |standing: &Standing| {
         if told.replace(standing.position) != Some(standing.position) {
             tell_place(standing.position, standing.eta_ms);
         }
-        !ending.is_asked()
+        !is_over()
     })
 }
 
-/// Hands the lease over and prints the grant. A grant that nobody was told of is given back.
-fn tell(pool: &Pool, held: HeldSlot, keeper: Option<StartedKeeper>, shape: Shape) -> Result<ExitCode, Failure> {
+/// Hands the lease over and tells of the grant with `say`. A grant that nobody was told of is given back.
+fn tell(
+    pool: &Pool,
+    held: HeldSlot,
+    keeper: Option<StartedKeeper>,
+    say: impl Fn(&Json) -> Result<ExitCode, Failure>,
+) -> Result<ExitCode, Failure> {
     let grant = held.grant().clone();
     let document = grant.to_json();
-    let say = || match shape {
-        Shape::Shell => answer::write(&shell::exports(pool.file(), &document)?).map(|()| exit::answered(true)),
-        shape => print(&document, shape),
-    };
     let told = match keeper {
         // Our own heartbeat goes on until it is in the keeper's hands.
         Some(keeper) => {
             let lease = Lease { what: grant.slot().id().clone(), owner: grant.owner(), token: grant.token() };
-            let told = keeper.keep(&lease, say);
+            let told = keeper.keep(&lease, || say(&document));
             drop(held);
             told
         }
         None => match pool.leave(held) {
-            Ok(_) => say(),
-            Err(error) => return Err(refused(error, shape)?),
+            Ok(_) => say(&document),
+            Err(error) => {
+                error.failure().map_or(Ok(ExitCode::SUCCESS), &say)?;
+                return Err(error.into());
+            }
         },
     };
     if told.is_err() {
         // Should this fail too, the lease ends by its TTL.
         let _ = release(pool, &grant);
+    }
+    if let Err(failure) = &told
+        && failure.is_refusal()
+    {
+        say(&Outcome::Cancelled { request_id: grant.request_id().to_owned() }.to_json())?;
     }
     told
 }

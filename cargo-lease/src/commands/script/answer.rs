@@ -22,7 +22,12 @@ pub(super) fn print(document: &Json, shape: Shape) -> Result<ExitCode, Failure> 
         Shape::Shell => document.to_text().replace('$', "\\u0024").replace('`', "\\u0060"),
     };
     write(&(text + "\n"))?;
-    Ok(exit::answered(document.get("ok").and_then(Json::as_bool) != Some(false)))
+    Ok(exit::answered(is_ok(document)))
+}
+
+/// Whether a document is no refusal.
+pub(super) fn is_ok(document: &Json) -> bool {
+    document.get("ok").and_then(Json::as_bool) != Some(false)
 }
 
 /// Prints text as it is.

@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsFd;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 
 use lease_harness::harness::detached::{self, Keeper, Keepsake};
@@ -119,6 +120,11 @@ impl StartedKeeper {
         Ok(Self(keeper))
     }
 
+    /// Whether it has ended, and has said why: its process has.
+    pub(super) fn has_ended(&mut self) -> bool {
+        !matches!(self.0.child.try_wait(), Ok(None))
+    }
+
     /// Puts a lease into its hands, and answers `tell`, which tells whoever asked for the lease. If that fails, or we are
     /// killed meanwhile, it gives the lease back.
     pub(super) fn keep(
@@ -147,10 +153,10 @@ pub(super) enum Place<'a> {
 pub(super) fn keep(process: u32, place: Place<'_>) -> Result<ExitCode, Failure> {
     let keeper = Keeper::follow(process)?;
     say(FOLLOWING)?;
-    let Some(line) = hear()? else { return Ok(ExitCode::SUCCESS) };
-    if keeper.is_over() {
+    if !keeper.wait_for(io::stdin().as_fd()) {
         return Err(Failure::refused(format!("process {process} has ended")));
     }
+    let Some(line) = hear()? else { return Ok(ExitCode::SUCCESS) };
     let lease = Json::parse(&line).map_err(|error| Failure::internal(format!("not understood: {line}"), error))?;
     let what = lease.get("what").cloned().unwrap_or_default();
     let text = |key| lease.get(key).and_then(Json::as_str).unwrap_or_default();
@@ -158,9 +164,16 @@ pub(super) fn keep(process: u32, place: Place<'_>) -> Result<ExitCode, Failure> 
         Place::Pool(pool) => Keepsake::Slot(pool, &what),
         Place::Store(store) => Keepsake::Lease(store, what.as_str().unwrap_or_default()),
     };
-    let is_known = || say(KEPT).is_ok() && is_told() && detached::let_go().is_ok();
+    let mut was_ours = false;
+    let is_known = || {
+        was_ours = true;
+        say(KEPT).is_ok() && is_told() && detached::let_go().is_ok()
+    };
     keeper.keep(keepsake, text("owner"), text("token"), is_known)?;
-    Ok(ExitCode::SUCCESS)
+    match was_ours {
+        true => Ok(ExitCode::SUCCESS),
+        false => Err(Failure::refused("the lease was lost before it could be kept")),
+    }
 }
 
 fn say(line: &str) -> Result<(), Failure> {

@@ -63,6 +63,13 @@ fn acquire(store: &LeaseStore, options: &Options) -> Result<ExitCode, Failure> {
         // Nobody was told of the lease. Should this fail too, it ends by its TTL.
         let _ = store.release(kind, owner, token);
     }
+    if let Err(failure) = &told
+        && failure.is_refusal()
+    {
+        // The process that the lease was to follow has ended.
+        let refusal = [("ok", Json::from(false)), ("code", Json::from("cancelled")), ("kind", Json::from(kind))];
+        print(&object(refusal), options.shape)?;
+    }
     told
 }
 

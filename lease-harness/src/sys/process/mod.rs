@@ -141,7 +141,8 @@ pub(crate) fn sleep_until_readable(fds: &[Option<BorrowedFd<'_>>], until: Option
     }
 }
 
-fn is_readable(fd: BorrowedFd<'_>) -> bool {
+/// Whether there is something to read, or nothing will come any more.
+pub(crate) fn is_readable(fd: BorrowedFd<'_>) -> bool {
     let mut entry = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     matches!(poll(&mut entry, Some(&at_once)), Ok(n_ready) if 0 < n_ready)
