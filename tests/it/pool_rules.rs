@@ -148,8 +148,8 @@ fn a_provision_that_outlasts_the_lifetime_keeps_its_slot() {
         gate.try_lock().map_err(|error| error.to_string())?.recv().map_err(|error| error.to_string())
     };
     let hooks = Hooks { provision: Some(Arc::new(provision)), ..Hooks::default() };
-    // 0.005 minutes are 300 ms.
-    let pool = open(temp.path(), ONE_SLOT, PoolOptions { hooks, ttl_minutes: Some(0.005), ..PoolOptions::default() });
+    // 0.02 minutes are 1.2 s.
+    let pool = open(temp.path(), ONE_SLOT, PoolOptions { hooks, ttl_minutes: Some(0.02), ..PoolOptions::default() });
     std::thread::scope(|scope| {
         // If a check fails, it is dropped, and nobody waits at the gate any more.
         let go_on = go_on;
@@ -162,7 +162,7 @@ fn a_provision_that_outlasts_the_lifetime_keeps_its_slot() {
         let before = acquired_at();
         let beat = |record: &Json| record.get("heartbeat").cloned();
         // Nobody else gets in for longer than the lifetime, and the beats go on.
-        let limit = SlotWanted { wait: Wait::For(Duration::from_millis(900)), ..SlotWanted::by("acme") };
+        let limit = SlotWanted { wait: Wait::For(Duration::from_millis(3000)), ..SlotWanted::by("acme") };
         let other = pool.acquire(&limit, &mut |_| true).unwrap();
         assert!(matches!(other, Outcome::TimedOut { .. }), "{other:?}");
         wait::until_true("the lease is refreshed", || beat(&before) != beat(&acquired_at()));
@@ -277,7 +277,7 @@ fn a_slot_that_is_taken_just_before_another_description_comes_is_seen() {
 #[test]
 fn a_lease_is_kept_alive_while_its_holder_waits_to_leave_the_queue() {
     let temp = tempfile::tempdir().unwrap();
-    let pool = open(temp.path(), ONE_SLOT, PoolOptions { ttl_minutes: Some(0.005), ..PoolOptions::default() });
+    let pool = open(temp.path(), ONE_SLOT, PoolOptions { ttl_minutes: Some(0.02), ..PoolOptions::default() });
     let first = take(&plain(temp.path()));
     std::thread::scope(|scope| {
         let second = scope.spawn(|| take(&pool));
@@ -386,14 +386,14 @@ fn a_reset_that_outlasts_the_lifetime_keeps_its_slot() {
     };
     let hooks = Hooks { reset: Some(Arc::new(reset)), ..Hooks::default() };
     let pool = open(temp.path(), ONE_SLOT, PoolOptions { hooks, ..PoolOptions::default() });
-    // 0.005 minutes are 300 ms.
-    let lease = AcquireRequest { kind: "slot-1", owner: "acme", ttl_minutes: 0.005, payload: Json::Null };
+    // 0.02 minutes are 1.2 s.
+    let lease = AcquireRequest { kind: "slot-1", owner: "acme", ttl_minutes: 0.02, payload: Json::Null };
     let Acquired::Acquired { record, .. } = pool.store().acquire(&lease).unwrap() else { panic!("the slot is free") };
     let token = record.token().unwrap();
     std::thread::scope(|scope| {
         let reset = scope.spawn(|| pool.reset(pool.slot(Some(&Json::from(1))).unwrap(), "acme", token).unwrap());
         starts.recv().unwrap();
-        let limit = SlotWanted { wait: Wait::For(Duration::from_millis(900)), ..SlotWanted::by("acme") };
+        let limit = SlotWanted { wait: Wait::For(Duration::from_millis(3000)), ..SlotWanted::by("acme") };
         let other = plain(temp.path()).acquire(&limit, &mut |_| true).unwrap();
         go_on.send(()).unwrap();
         assert!(matches!(other, Outcome::TimedOut { .. }), "{other:?}");

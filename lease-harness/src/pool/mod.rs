@@ -24,6 +24,7 @@ mod template;
 mod tend;
 mod upkeep;
 mod view;
+mod waiting;
 
 use std::fmt;
 use std::fs;
