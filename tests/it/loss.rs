@@ -119,3 +119,17 @@ fn check_stopped(lab: &Lab) {
     wait::until_true("the command is ended", || lease_tests::process::arguments_of(holder).is_empty());
     assert_eq!(lab.history().all("end"), Vec::<Event>::new(), "the command was ended in the middle of its work");
 }
+
+/// The lease lives for half an hour, so that no heartbeat tells of it for minutes.
+#[test]
+fn a_forced_release_ends_what_works_on_the_slot_at_once() {
+    let lab = lab();
+    lab.write_slots(&["a"]);
+    let run = lab.start(lab.lease_actor(&[], &["tick", "child"]));
+    let child = lab.history().wait_for("tick", |event| event.get("who") == "child").pid();
+    lab.run(lab.lease(["pool", "release", "--slot", "a", "--force", "--owner", "ops"])).expect_success();
+    assert!(!lease_tests::reap::marked(lab.id()).contains(&child), "it is gone when the release is told");
+    let lost = run.finish().expect_code(75);
+    assert!(lost.stderr.contains("was lost"), "{}", lost.account());
+    lab.check_all_given_back();
+}

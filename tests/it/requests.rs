@@ -393,3 +393,16 @@ fn a_blocking_request_is_cancelled_while_its_slot_is_made_ready() {
     assert_eq!(answer(&cancelled)["state"], "cancelled", "{}", cancelled.account());
     lab.check_all_given_back();
 }
+
+#[test]
+fn a_claim_waits_for_its_grant_as_long_as_it_is_told() {
+    let lab = one_slot();
+    let holder = pool(&lab, &["acquire", "--owner", "holder"]);
+    let requested = pool(&lab, &["request", "--owner", "first"]);
+    let claim = ["pool", "claim", "--owner", "first", "--request", text(&requested, "request_id"), "--wait-ms"];
+    let late = lab.run(lab.lease([&claim[..], &["40"]].concat())).expect_code(1);
+    assert_eq!((&answer(&late)["code"], &answer(&late)["waitedMs"]), (&json!("timeout"), &json!(40)));
+    let waiting = lab.start(lab.lease([&claim[..], &["600000"]].concat()));
+    pool(&lab, &["release", "--slot", "a", "--owner", "holder", "--token", text(&holder, "token")]);
+    assert_eq!(answer(&waiting.finish().expect_success())["state"], "ready");
+}

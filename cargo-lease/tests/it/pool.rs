@@ -234,3 +234,18 @@ fn a_slot_that_nobody_is_told_of_is_given_back() {
     has(&err, &["standard output", "closed"]);
     assert_eq!(lab.states(), ["free"]);
 }
+
+#[test]
+fn two_stores_for_one_pool_file_are_warned_of() {
+    let lab = Lab::new(1);
+    let elsewhere = lab.path("elsewhere");
+    std::fs::create_dir(&elsewhere).expect("a folder");
+    let mut status = lab.lease(&["pool", "status"]);
+    status.current_dir(&elsewhere).env_remove("LEASE_STORE").env("LEASE_POOL_FILE", lab.path("pool.json"));
+    let (_, err) = expect_code(&mut status, 0);
+    has(&err, &["warning: the store here is", "elsewhere/logs/leases", "set LEASE_STORE"]);
+    let mut status = lab.lease(&["pool", "status"]);
+    status.current_dir(lab.path("")).env_remove("LEASE_STORE").env("LEASE_POOL_FILE", lab.path("pool.json"));
+    let (_, err) = expect_code(&mut status, 0);
+    assert_eq!(err, "");
+}

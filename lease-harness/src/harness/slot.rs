@@ -28,6 +28,8 @@ pub struct Slot {
     owner: String,
     token: String,
     fence: Option<u64>,
+    /// The slot and since when it is held, for people.
+    about: String,
     envs: Vec<(String, String)>,
     loss: LossWatch,
     /// What keeps the lease alive; `None` for a joined slot, which its outer holder keeps, and after giving it back.
@@ -48,8 +50,9 @@ impl Slot {
     /// cannot be watched could not be given to anybody.
     pub(super) fn own(pool: Pool, held: HeldSlot, loss: LossWatch) -> Self {
         let grant = held.grant();
-        let (watch, about) = (loss.clone(), about(&pool, grant.slot()));
-        held.on_lost(move |reason| watch.declare(format!("{about} was lost: {reason}")));
+        let about = about(&pool, grant.slot());
+        let (watch, lost) = (loss.clone(), format!("{about} was lost"));
+        held.on_lost(move |reason| watch.declare(format!("{lost}: {reason}")));
         if let Some(reason) = held.lost() {
             loss.declare(reason);
         }
@@ -60,6 +63,7 @@ impl Slot {
             owner: grant.owner().to_owned(),
             token: grant.token().to_owned(),
             fence: grant.fence(),
+            about,
             envs: Vec::new(),
             loss,
             held: Some(held),
@@ -73,13 +77,14 @@ impl Slot {
 
     pub(super) fn joined(pool: Pool, slot: SlotDef, owner: &str, token: &str, fence: Option<u64>) -> Result<Self, SlotError> {
         let loss = loss_watch()?;
-        let (owner, token) = (owner.to_owned(), token.to_owned());
+        let (owner, token, about) = (owner.to_owned(), token.to_owned(), about(&pool, &slot));
         let mut slot = Self {
             process: std::process::id(),
             slot,
             owner,
             token,
             fence,
+            about,
             envs: Vec::new(),
             loss,
             held: None,
@@ -277,7 +282,13 @@ impl Slot {
     }
 
     fn lost_error(&self) -> SlotError {
-        let found_out = || format!("{} was lost: its lease is not ours any more", about(&self.pool, &self.slot));
+        let found_out = || match self.pool.store().found(self.slot.kind()) {
+            Ok(Found::Lease(record)) if record.token() != Some(&self.token) => {
+                let holder = record.owner().unwrap_or("nobody known");
+                format!("{} was lost: it is held by {holder} now", self.about)
+            }
+            _ => format!("{} was lost: its lease is not ours any more", self.about),
+        };
         SlotError::new(SlotErrorKind::Lost, self.loss.reason().map_or_else(found_out, str::to_owned))
     }
 

@@ -1,5 +1,7 @@
 //! Claiming: the owner of a deferred request comes back for its slot.
 
+use std::time::{Duration, Instant};
+
 use super::error::PoolResult;
 use super::grant::FOLDER;
 use super::{Pool, eta};
@@ -103,6 +105,9 @@ impl Claimed {
     }
 }
 
+/// Who waits for a grant looks this often: its file lies in a folder that nobody watches.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 const LOST: &str = "the granted lease expired or was taken over before it was claimed — re-request";
 const UNKNOWN: &str = "not queued and no grant on file — re-request";
 
@@ -134,6 +139,22 @@ impl Pool {
         match self.read_grant(request_id)? {
             Some(document) => self.claim_recorded(request_id, owner, document),
             None => Ok(unknown()),
+        }
+    }
+
+    /// The same, but waits at most so long for the grant of a request that still waits.
+    ///
+    /// # Errors
+    /// As [`Pool::claim`].
+    pub fn claim_within(&self, request_id: &str, owner: &str, limit: Duration) -> PoolResult<Claimed> {
+        let (watch, begun) = (self.watch(), Instant::now());
+        loop {
+            let claimed = self.claim(request_id, owner)?;
+            let left = limit.saturating_sub(begun.elapsed());
+            if !matches!(claimed, Claimed::Queued { .. }) || left.is_zero() {
+                return Ok(claimed);
+            }
+            watch.sleep(left.min(LOOK_EVERY));
         }
     }
 

@@ -108,7 +108,9 @@ impl Pool {
         Ok(released)
     }
 
-    /// Takes a slot away from whoever holds it. The bookkeeper of the pool file is who does it when `owner` is not given.
+    /// Takes a slot away from whoever holds it, and ends what still works on it: the next holder may be there in a moment, and
+    /// the old one finds out only at its next heartbeat. The bookkeeper of the pool file is who does it when `owner` is not
+    /// given.
     ///
     /// # Errors
     /// A usage error without owner and bookkeeper, or one outside the fence; nothing was taken away then. Else when the
@@ -130,6 +132,13 @@ impl Pool {
             }
         }
         let released = self.store.force_release(slot.kind())?;
+        if let Released::Released { previous: Found::Lease(record), .. } = &released
+            && self.store.has_additions()
+            && record.fence().is_some()
+        {
+            // Only one of ours marks its processes. What cannot be ended is found by whoever makes the slot clean.
+            let _ = process::kill_marked(super::RUN_TOKEN, record.token().unwrap_or_default());
+        }
         if let Some(owner) = owner {
             self.after_release(owner, &released);
         }

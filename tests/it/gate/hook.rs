@@ -26,13 +26,13 @@ impl Project {
         let (main, remote) = (lab.work().join("it's \"main\""), lab.work().join("remote"));
         let project = Self { lab, main, remote };
         project.git(&project.lab.work(), &["init", "--quiet", "--bare", "remote"]);
-        fs::create_dir_all(project.main.join(".githooks")).unwrap();
         let main = &project.main;
+        fs::create_dir_all(main).unwrap();
         project.git(main, &["init", "--quiet", "--initial-branch", "main"]);
         project.git(main, &["remote", "add", "origin", project.remote.to_str().expect("a text")]);
         project.git(main, &["config", "lease.test", "sh ./end-to-end.sh"]);
-        project.git(main, &["config", "core.hooksPath", ".githooks"]);
-        let hook = main.join(".githooks/pre-push");
+        let hook = main.join(".git/hooks/pre-push");
+        fs::create_dir_all(main.join(".git/hooks")).unwrap();
         fs::copy(project.lab.path_of("pre-push"), &hook).unwrap();
         assert!(fs::metadata(&hook).unwrap().permissions().mode() & 0o111 != 0, "git runs what may be executed");
         fs::write(main.join("end-to-end.sh"), TESTS).unwrap();

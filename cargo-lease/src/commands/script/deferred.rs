@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lease_harness::harness::detached::wait_for_claim;
 use lease_harness::json::{Json, number_from_text};
-use lease_harness::pool::{Claimed, Pool, SlotWanted, Wait};
+use lease_harness::pool::{Claimed, Outcome, Pool, SlotWanted, Wait};
 
 use super::answer::{self, check_output, print};
 use super::detached::{Lease, StartedKeeper, StartedWaiter, announce};
@@ -62,7 +62,16 @@ pub(super) fn claim(pool: &Pool, options: &Options) -> Result<ExitCode, Failure>
         shell::check(pool.file())?;
     }
     let keeper = options.keep.map(|_| StartedKeeper::start()).transpose()?;
-    let claimed = pool.claim(&options.request, &options.owner)?;
+    let claimed = match options.wait {
+        None => pool.claim(&options.request, &options.owner)?,
+        Some(limit) => match pool.claim_within(&options.request, &options.owner, limit)? {
+            Claimed::Queued { request_id, position, eta_ms } => {
+                let waited_ms = limit.as_secs_f64() * 1e3;
+                return print(&Outcome::TimedOut { request_id, position, eta_ms, waited_ms }.to_json(), options.shape);
+            }
+            claimed => claimed,
+        },
+    };
     let Claimed::Ready(grant) = &claimed else { return print(&with_eta(claimed.to_json()), options.shape) };
     let tell = || match options.shape {
         Shape::Shell => answer::write(&shell::exports(pool.file(), grant)?).map(|()| exit::answered(true)),

@@ -1,9 +1,11 @@
 //! `pool`: slots, the queue for them, and what makes them clean.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use lease_harness::json::{Json, object};
 use lease_harness::pool::{Pool, PoolFile, PoolOptions, SlotDef};
+use lease_harness::store::{LeaseStore, StoreOptions};
 
 use super::answer::print;
 use super::detached::{self, Place};
@@ -49,10 +51,29 @@ fn open(op: PoolOp, options: &Options, settings: &Settings, around: &Surrounding
     let file = PoolFile::load(&find_pool_file(options.lease.pool.as_deref(), around, &manifests)?)?;
     file.warnings().iter().filter(|_| !options.is_keeper()).for_each(|warning| warn(warning));
     let store = store::open(options, settings)?;
+    if settings.store.is_none() && !options.is_keeper() {
+        warn_of_two_stores(&store, &file);
+    }
     // Whoever makes no lease does not care what the environment says of lifetimes; a release must not fail for that.
     let unread = (!makes_lease(op)).then(|| file.ttl_minutes());
     let ttl_minutes = options.ttl_minutes.or(unread);
     Ok(Pool::open(file, store, PoolOptions { ttl_minutes, commands: settings.commands.clone(), ..PoolOptions::default() })?)
+}
+
+/// Outside of repositories every program of the format takes the current folder for the place of the store, and commands
+/// for people the pool file's. Two stores have two holders for one slot.
+fn warn_of_two_stores(store: &LeaseStore, file: &PoolFile) {
+    let outside = file.path().parent().map(Path::to_owned);
+    let theirs = LeaseStore::open(&StoreOptions { outside, ..StoreOptions::default() });
+    if let Ok(theirs) = theirs.as_ref().map(LeaseStore::dir)
+        && theirs != store.dir()
+    {
+        let (ours, theirs) = (store.dir().display(), theirs.display());
+        warn(&format!(
+            "the store here is {ours}, and {theirs} for `cargo lease run` and `test`: two stores do not know of each other's \
+             holders; set LEASE_STORE or --store"
+        ));
+    }
 }
 
 fn makes_lease(op: PoolOp) -> bool {

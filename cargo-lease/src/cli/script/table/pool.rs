@@ -83,14 +83,16 @@ Examples:
             op: Op::Pool(PoolOp::Claim),
             about: "Have the slot of a request, or its place in the queue",
             needs: &[Always("request"), Always("owner")],
-            takes: &["keep", "shell"],
+            takes: &["wait-ms", "keep", "shell"],
             examples: "\
-Prints the grant to its owner, as often as asked while the lease lives; while it waits, its place, to anybody. The first \
-claim takes over the duty to keep the lease alive: from then on it lives by its TTL, or with --keep as long as a process.
+Prints the grant to its owner, as often as asked while the lease lives; while it waits, its place, to anybody, which is no \
+refusal: exit code 0, and JSON also with --shell. With --wait-ms it waits for the grant, and exit code 1 says that it did \
+not come in time. The first claim takes over the duty to keep the lease alive: from then on it lives by its TTL, or with \
+--keep as long as a process.
 
 Examples:
   cargo lease pool claim --request \"$request\" --owner ci
-  grant=$(cargo lease pool claim --request \"$request\" --owner ci --shell --keep $$) && eval \"$grant\"",
+  grant=$(cargo lease pool claim --request \"$request\" --owner ci --wait-ms 600000 --shell --keep $$) && eval \"$grant\"",
         },
         Operation {
             name: "cancel",
@@ -135,8 +137,8 @@ Examples:
             needs: &[Always("slot"), UnlessForced("owner"), UnlessForced("token")],
             takes: &["force"],
             examples: "\
-Releasing what nobody holds is fine. With --force the slot is taken from whoever has it, in the name of --owner, or of the \
-pool file's \"bookkeeper\".
+Releasing what nobody holds is fine. With --force the slot is taken from whoever has it, and what still works on it is ended, in \
+the name of --owner, or of the pool file's \"bookkeeper\".
 
 Examples:
   cargo lease pool release --slot 1 --owner ci --token \"$POOL_LEASE_TOKEN\"
