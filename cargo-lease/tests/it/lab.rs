@@ -1,7 +1,7 @@
 //! A temporary folder with a pool and a store, and the commands that the tests start in it.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -52,6 +52,18 @@ impl Lab {
         let mut command = self.command(PROGRAM);
         command.args(words);
         command
+    }
+
+    /// Checks that each of these calls is refused as wrong use, with the parts in its error, and that nothing was created.
+    #[track_caller]
+    pub(crate) fn expect_usage_errors(&self, table: &[(&[&str], &[&str])]) {
+        for (words, parts) in table {
+            let (out, err) = expect_code(&mut self.lease(words), 2);
+            assert_eq!(out, "");
+            assert!(err.starts_with("error: "), "{err}");
+            has(&err, parts);
+        }
+        assert!(!self.path("store").exists(), "nothing was created");
     }
 
     /// Any program, in the same place.
@@ -143,6 +155,13 @@ pub(crate) fn clean(command: &mut Command) {
             command.env_remove(&name);
         }
     }
+}
+
+/// Outputs that cannot be written, and the system's name for why.
+pub(crate) fn broken_outputs() -> [(Stdio, &'static str); 2] {
+    let full = File::options().write(true).open("/dev/full").expect("there is such a device");
+    let (_, without_reader) = std::io::pipe().expect("a pipe");
+    [(full.into(), "[ENOSPC]"), (without_reader.into(), "[EPIPE]")]
 }
 
 pub(crate) fn stdout(output: &Output) -> String {

@@ -1,13 +1,12 @@
 //! `pool`: the family for scripts on slots.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::lab::{Lab, PROGRAM, Started, expect_code, has, stderr};
+use crate::lab::{Lab, PROGRAM, Started, broken_outputs, expect_code, has, stderr};
 
 /// What an operation answers, which is one line, and nothing on standard error.
 #[track_caller]
@@ -92,13 +91,7 @@ fn a_mistake_prints_nothing_on_standard_output_and_changes_nothing() {
         (&["pool", "acquire", "--owner", "me", "--pool", "bad.json"], &["bad.json", "shellPrefix", "a b"]),
         (&["pool", "status", "--pool", "none.json"], &["none.json", "ENOENT"]),
     ];
-    for (words, parts) in table {
-        let (out, err) = expect_code(&mut lab.lease(words), 2);
-        assert_eq!(out, "");
-        assert!(err.starts_with("error: "), "{err}");
-        has(&err, parts);
-    }
-    assert!(!lab.path("store").exists(), "nothing was created");
+    lab.expect_usage_errors(&table);
     let mut command = lab.lease(&["pool", "status"]);
     lab.write("elsewhere/x", "");
     let (_, err) = expect_code(command.env_remove("LEASE_POOL_FILE").current_dir(lab.path("elsewhere")), 2);
@@ -214,14 +207,8 @@ fn who_is_told_to_end_while_a_slot_is_provisioned_gives_it_back() {
 #[test]
 fn a_slot_that_nobody_is_told_of_is_given_back() {
     let lab = Lab::new(1);
-    let full = || Stdio::from(File::options().write(true).open("/dev/full").expect("there is such a device"));
-    let closed = || {
-        let (read, write) = std::io::pipe().expect("a pipe");
-        drop(read);
-        Stdio::from(write)
-    };
     for shape in ["--pretty", "--shell"] {
-        for (out, why) in [(full(), "[ENOSPC]"), (closed(), "[EPIPE]")] {
+        for (out, why) in broken_outputs() {
             let mut command = lab.lease(&[&ACQUIRE[..], &[shape]].concat());
             let output = command.stdout(out).stderr(Stdio::piped()).output().expect("cargo-lease starts");
             assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));

@@ -1,12 +1,11 @@
 //! `store`: the family for scripts on bare leases.
 
-use std::fs::File;
 use std::io::Read;
 use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::lab::{Lab, PROGRAM, Started, expect_code, has, stderr};
+use crate::lab::{Lab, PROGRAM, Started, broken_outputs, expect_code, has, stderr};
 
 /// What an operation answers, which is one line, and nothing on standard error.
 #[track_caller]
@@ -75,13 +74,7 @@ fn a_mistake_prints_nothing_on_standard_output_and_changes_nothing() {
         (&["store", "acquire", "--kind", "a", "--owner", "a b", "--ttl", "1"], &["invalid owner", "a b"]),
         (&["store", "list", "--owner-pattern", "x"], &["anchored"]),
     ];
-    for (words, parts) in table {
-        let (out, err) = expect_code(&mut lab.lease(words), 2);
-        assert_eq!(out, "");
-        assert!(err.starts_with("error: "), "{err}");
-        has(&err, parts);
-    }
-    assert!(!lab.path("store").exists(), "nothing was created");
+    lab.expect_usage_errors(&table);
 }
 
 #[test]
@@ -110,13 +103,7 @@ fn who_waits_has_the_lease_of_a_holder_that_was_killed() {
 #[test]
 fn a_lease_that_nobody_is_told_of_is_given_back() {
     let lab = Lab::new(1);
-    let full = || Stdio::from(File::options().write(true).open("/dev/full").expect("there is such a device"));
-    let closed = || {
-        let (read, write) = std::io::pipe().expect("a pipe");
-        drop(read);
-        Stdio::from(write)
-    };
-    for (out, why) in [(full(), "[ENOSPC]"), (closed(), "[EPIPE]")] {
+    for (out, why) in broken_outputs() {
         let output = lab.lease(&ACQUIRE).stdout(out).stderr(Stdio::piped()).output().expect("cargo-lease starts");
         assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
         has(&stderr(&output), &["standard output", why]);

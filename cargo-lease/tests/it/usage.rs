@@ -29,13 +29,7 @@ fn mistakes_on_the_command_line() {
         (&["--owner", "a", "--owner", "b", "status"], &["--owner", "multiple times"]),
         (&["run", "x"], &["put `--` before the command", "x"]),
     ];
-    for (words, parts) in table {
-        let (out, err) = expect_code(&mut lab.lease(words), 2);
-        assert_eq!(out, "");
-        assert!(err.starts_with("error: "), "{err}");
-        has(&err, parts);
-    }
-    assert!(!lab.path("store").exists(), "nothing was created");
+    lab.expect_usage_errors(&table);
 }
 
 #[test]
