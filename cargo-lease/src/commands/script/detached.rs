@@ -21,6 +21,8 @@ const FOLLOWING: &str = "following";
 const KEPT: &str = "kept";
 /// What it is told when whoever asked knows of the lease.
 const TOLD: &str = "told";
+/// What it says last, when it has let go of all that it shares with its starter.
+const ALONE: &str = "alone";
 
 /// A started process that still listens.
 struct Started {
@@ -102,6 +104,8 @@ impl StartedKeeper {
         self.0.hear()?;
         let told = tell()?;
         let _ = self.0.say(TOLD);
+        // Who looks, when we have ended, whether something of ours still has a stream that it shares with us finds nothing.
+        self.0.hear()?;
         Ok(told)
     }
 }
@@ -114,12 +118,11 @@ pub(super) enum Place<'a> {
 }
 
 /// What a keeper does: follows a process, hears of a lease, keeps it, and gives it back.
-pub(super) fn keep(process: u32, place: Place<'_>) -> Result<ExitCode, Failure> {
-    let keeper = Keeper::follow(process)?;
+pub(super) fn keep(keeper: Keeper, place: Place<'_>) -> Result<ExitCode, Failure> {
     say(FOLLOWING)?;
     let Some(line) = hear()? else { return Ok(ExitCode::SUCCESS) };
     if keeper.is_over() {
-        return Err(Failure::refused(format!("process {process} has ended")));
+        return Err(Failure::refused(format!("process {} has ended", keeper.process_id())));
     }
     let lease = Json::parse(&line).map_err(|error| Failure::internal(format!("not understood: {line}"), error))?;
     let what = lease.get("what").cloned().unwrap_or_default();
@@ -128,7 +131,8 @@ pub(super) fn keep(process: u32, place: Place<'_>) -> Result<ExitCode, Failure> 
         Place::Pool(pool) => Keepsake::Slot(pool, &what),
         Place::Store(store) => Keepsake::Lease(store, what.as_str().unwrap_or_default()),
     };
-    let is_known = || say(KEPT).is_ok() && matches!(hear(), Ok(Some(line)) if line == TOLD) && detached::let_go().is_ok();
+    let is_known =
+        || say(KEPT).is_ok() && matches!(hear(), Ok(Some(line)) if line == TOLD) && detached::say_and_let_go(ALONE).is_ok();
     keeper.keep(keepsake, text("owner"), text("token"), is_known)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -53,18 +53,14 @@ fn close_on_exec_one_by_one(first: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a line to standard output, and lets go of what a starter may wait for: see [`let_go`]. Of the other streams before,
-/// so that whoever has the line and waits for those waits no longer.
+/// Puts the null device in the place of this process's standard streams, leaves the folder it was started in, and writes a
+/// line to what was standard output. That is let go of last, so that whoever has the line and waits for the others waits no
+/// longer.
 pub(crate) fn say_and_let_go(line: &str) -> io::Result<()> {
     let null = leave()?;
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush())?;
     Ok(dup2_stdout(&null)?)
-}
-
-/// Puts the null device in the place of this process's standard streams, and leaves the folder it was started in.
-pub(crate) fn let_go() -> io::Result<()> {
-    Ok(dup2_stdout(&leave()?)?)
 }
 
 fn leave() -> io::Result<File> {
