@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use lease_harness::harness::detached::{self, Keeper, Keepsake};
 use lease_harness::json::{Json, object};
@@ -115,6 +116,8 @@ impl StartedKeeper {
 pub(super) enum Place<'a> {
     Pool(&'a Pool),
     Store(&'a LeaseStore),
+    /// For a whole run of nextest, with the pause between two heartbeats.
+    Run(&'a Pool, Option<Duration>),
 }
 
 /// What a keeper does: follows a process, hears of a lease, keeps it, and gives it back.
@@ -129,6 +132,7 @@ pub(super) fn keep(keeper: Keeper, place: Place<'_>) -> Result<ExitCode, Failure
     let text = |key| lease.get(key).and_then(Json::as_str).unwrap_or_default();
     let keepsake = match place {
         Place::Pool(pool) => Keepsake::Slot(pool, &what),
+        Place::Run(pool, beat_every) => Keepsake::RunSlot(pool, &what, beat_every),
         Place::Store(store) => Keepsake::Lease(store, what.as_str().unwrap_or_default()),
     };
     let is_known =
