@@ -33,3 +33,5 @@ mod equivalence;
 mod peer;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "nextest")]
+mod setup_script;

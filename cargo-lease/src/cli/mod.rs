@@ -19,7 +19,7 @@ pub(crate) const RUNNER: &str = "__runner";
 const WRAPPERS: [&str; 3] = ["test", "nextest", "bench"];
 
 /// Commands that take the lease options after their name as well as before it.
-const TAKE_OPTIONS: [&str; 2] = ["run", "status"];
+const TAKE_OPTIONS: [&str; 3] = ["run", "setup-script", "status"];
 
 const LONG_ABOUT: &str = "\
 Gives every test process a slot of its own, leased from a pool that all runs of this host share.
@@ -37,7 +37,7 @@ Examples:
   cargo lease status --watch              who holds which slot, and who waits
 
 Lease options come before the command. What follows `test`, `nextest` or `bench` belongs to the wrapped command, \
-word for word; `run` takes options up to its `--`, `store` and `pool` take theirs anywhere.";
+word for word; `run` takes options up to its `--`, `setup-script`, `status`, `store` and `pool` take theirs anywhere.";
 
 const MORE: &str = "\
 The pool file is the first that is set of: --pool; LEASE_POOL_FILE; `pool` in [package.metadata.lease]; `pool` in \
@@ -137,6 +137,25 @@ Examples:
   cargo lease run -- psql
   cargo lease run --ttl 5 --no-wait -- ./smoke.sh --fast")]
     Run(RunArgs),
+
+    /// As a setup script of nextest, take one slot for the whole run
+    #[command(after_help = "\
+All tests that the script is for see the slot's environment. The slot is kept until nextest ends, however that ends, and \
+then given back. A second setup script of the same run gets the same slot. `#[leased_slot]` tests and `cargo lease` in \
+a test join it. If the lease is lost, nextest is ended.
+
+In .config/nextest.toml:
+  experimental = [\"setup-scripts\"]
+
+  [scripts.setup.lease]
+  command = \"cargo lease setup-script\"
+
+  [[profile.default.scripts]]
+  filter = \"all()\"
+  setup = \"lease\"
+
+Options stand in the command: \"cargo lease setup-script --pool db.json --wait 10m\".")]
+    SetupScript(SetupScriptArgs),
 
     /// Show slots, holders and the queue
     #[command(after_help = "\
@@ -243,6 +262,16 @@ pub(crate) struct RunArgs {
     pub(crate) lease: LeaseOptions,
 }
 
+/// `setup-script`.
+#[derive(Args, Debug)]
+pub(crate) struct SetupScriptArgs {
+    #[command(flatten)]
+    pub(crate) lease: LeaseOptions,
+    /// Do the part that outlives the script.
+    #[arg(long = script::DETACHED, hide = true)]
+    pub(crate) detached: bool,
+}
+
 /// `status`.
 #[derive(Args, Debug)]
 pub(crate) struct StatusArgs {
@@ -330,6 +359,7 @@ fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::E
     let mut cli = parse_whole(words).map_err(|error| if name == "run" { without_dashes(error) } else { error })?;
     match &mut cli.command {
         Command::Run(RunArgs { lease, .. })
+        | Command::SetupScript(SetupScriptArgs { lease, .. })
         | Command::Status(StatusArgs { lease, .. })
         | Command::Runner(RunnerArgs { lease, .. }) => cli.lease = std::mem::take(lease),
         Command::Test(_) | Command::Nextest(_) | Command::Bench(_) | Command::Script(_) => {}

@@ -29,6 +29,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Nextest(wrapped) => Err(nextest::exec(wrapping(&wrapped.words))),
         Command::Bench(wrapped) => Err(bench::exec(wrapping(&wrapped.words))),
         Command::Run(args) => run::run(lease, &args.command, around),
+        Command::SetupScript(args) => script::setup(lease, args, around),
         Command::Status(args) => status::run(lease, args, around),
         Command::Script(call) => script::run(call, around),
         Command::Runner(args) => runner::run(lease, args, around),

@@ -59,6 +59,11 @@ fn run() {
 }
 
 #[test]
+fn setup_script() {
+    check("setup-script.txt", &["setup-script", "--help"]);
+}
+
+#[test]
 fn status() {
     check("status.txt", &["status", "--help"]);
 }

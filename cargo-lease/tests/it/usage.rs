@@ -33,6 +33,20 @@ fn mistakes_on_the_command_line() {
 }
 
 #[test]
+fn a_setup_script_is_nextests() {
+    let lab = Lab::new(1);
+    let (out, err) = expect_code(&mut lab.lease(&["setup-script"]), 2);
+    assert_eq!(out, "");
+    has(&err, &["error: ", "NEXTEST_ENV", "experimental = [\"setup-scripts\"]", "[scripts.setup.lease]", "cargo lease nextest"]);
+    for (run_id, parts) in [("", "NEXTEST_RUN_ID"), ("7", "'7': expected a UUID")] {
+        let mut command = lab.lease(&["setup-script"]);
+        command.env("NEXTEST_ENV", lab.path("env")).env("NEXTEST_RUN_ID", run_id);
+        has(&expect_code(&mut command, 2).1, &[parts]);
+    }
+    assert!(!lab.path("env").exists() && !lab.path("store").exists(), "nothing was created");
+}
+
+#[test]
 fn everything_is_checked_before_cargo_is_started() {
     let lab = Lab::new(1);
     let path = fakes(&lab);

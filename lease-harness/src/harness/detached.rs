@@ -6,13 +6,16 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::process::{Child, Command};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
+use super::nextest_run::{NextestRun, ask_run_to_end, end_tests_until_run_is_over};
+use super::slot::Survivors;
 use crate::json::Json;
-use crate::pool::{NUDGE_MARK, Outcome, Pool, RUN_TOKEN, Requested, SlotWanted, Tended};
-use crate::store::{Kept, LeaseOf, LeaseStore, StoreResult, Tending, Until};
+use crate::pool::{NUDGE_MARK, Outcome, Pool, RUN_TOKEN, Requested, SlotDef, SlotWanted, Tended};
+use crate::store::{Found, Kept, LeaseOf, LeaseStore, StoreResult, Tending, Until};
 use crate::sys::process::{self, Process};
 
 /// Starts `command` as a process that outlives this one: in a session of its own, without a terminal, and with no file of
@@ -32,6 +35,16 @@ pub fn spawn(command: &mut Command) -> io::Result<Child> {
 /// When there is no null device.
 pub fn let_go() -> io::Result<()> {
     process::let_go()
+}
+
+/// Says the last line that a starter waits for, on standard output, and lets everything go that anybody may wait for: the
+/// null device takes the place of the three standard streams, and the folder that this process was started in is left. When
+/// the line is heard, only standard output is still held.
+///
+/// # Errors
+/// When the line could not be said, so that the starter does not know of it, or there is no null device.
+pub fn say_and_let_go(line: &str) -> io::Result<()> {
+    process::say_and_let_go(line)
 }
 
 /// How often it is looked whether a signal has come.
@@ -94,7 +107,7 @@ fn minutes(minutes: f64) -> Duration {
 /// system has no such watch, only the number can be looked at.)
 #[derive(Debug)]
 pub struct Keeper {
-    process: Process,
+    process: Arc<Process>,
     ending: Ending,
 }
 
@@ -105,6 +118,9 @@ pub enum Keepsake<'a> {
     Slot(&'a Pool, &'a Json),
     /// A lease of a store, by its kind.
     Lease(&'a LeaseStore, &'a str),
+    /// A slot of a pool, by its id, that the whole followed run of nextest works in; and the pause between two heartbeats, if
+    /// it is not to be a sixth of the lifetime.
+    RunSlot(&'a Pool, &'a Json, Option<Duration>),
 }
 
 impl Keeper {
@@ -119,7 +135,21 @@ impl Keeper {
             false => Ok(process),
         });
         let no_process = |error| SlotError::new(SlotErrorKind::Usage, format!("there is no process {process}: {error}"));
-        Ok(Self { process: opened.map_err(no_process)?, ending: Ending::on_signals()? })
+        Ok(Self { process: Arc::new(opened.map_err(no_process)?), ending: Ending::on_signals()? })
+    }
+
+    /// The same for a run of nextest, to keep a [`Keepsake::RunSlot`].
+    ///
+    /// # Errors
+    /// When signals cannot be caught.
+    pub fn follow_run(run: &NextestRun) -> Result<Self, SlotError> {
+        Ok(Self { process: Arc::clone(run.process()), ending: Ending::on_signals()? })
+    }
+
+    /// The number of the followed process.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.process.number()
     }
 
     /// Sleeps until there is something to read; false if the followed process, or this one by a signal, is to end before.
@@ -143,10 +173,14 @@ impl Keeper {
     /// gives it back or takes it over. `took_over` is told when the lease is in our hands; if it answers false, nobody knows
     /// of that, and it is given back at once.
     ///
+    /// A run of nextest is not left running without its lease: if that is lost, or this process is told to end, nextest is
+    /// asked to end, with a sentence on its standard error; and when it has ended, whatever still carries the grant's token
+    /// is ended before the slot is given back. How it ended cannot be seen from here.
+    ///
     /// A lease whose payload is no object has no place for a proof of life: should this process die, it lives to its TTL.
     ///
     /// # Errors
-    /// When there is no such slot, or the store cannot be used.
+    /// When there is no such slot, or the store cannot be used; `Lost` when a run's lease was lost before it was in our hands.
     ///
     /// # If the process dies
     /// This one: the lease is given to the next in line as soon as a waiter looks. The followed one: it is released.
@@ -163,11 +197,70 @@ impl Keeper {
             () if self.ending.is_asked() => Some("its keeper was ended"),
             () => None,
         };
-        let until = Until { news: &news, is_over: &mut is_over };
+        let until = Until { beat_every: None, news: &news, is_over: &mut is_over };
         match keepsake {
+            Keepsake::RunSlot(pool, slot_id, beat_every) => {
+                let slot = pool.slot(Some(slot_id))?;
+                Ok(self.keep_run(pool, RunLease { slot, owner, token, beat_every }, took_over)?)
+            }
             Keepsake::Slot(pool, slot_id) => Ok(pool.hold_while(pool.slot(Some(slot_id))?, owner, token, until, took_over)?),
             Keepsake::Lease(store, kind) => Ok(keep_lease(store, LeaseOf { kind, owner, token }, until, took_over)?),
         }
+    }
+
+    fn keep_run(&self, pool: &Pool, lease: RunLease<'_>, took_over: impl FnOnce() -> bool) -> Result<Tended, SlotError> {
+        let RunLease { slot, owner, token, beat_every } = lease;
+        let (nextest, tests) = (&*self.process, Survivors::of(token));
+        let news = [nextest.end_fd()];
+        let mut is_asked = false;
+        let mut is_over = || {
+            if !nextest.is_gone() {
+                // The lease is kept until nobody works on the slot any more.
+                if self.ending.is_asked() && !std::mem::replace(&mut is_asked, true) {
+                    ask_run_to_end(nextest, &format!("the keeper of {} was told to end", named(pool, slot)));
+                }
+                return None;
+            }
+            // What cannot be ended now is ended by the next one who is granted the slot, or nobody can.
+            let _ = tests.end();
+            Some("the run of nextest has ended")
+        };
+        let mut has_begun = false;
+        let begun = || {
+            has_begun = took_over();
+            has_begun
+        };
+        let until = Until { beat_every, news: &news, is_over: &mut is_over };
+        let tended = pool.hold_while(slot, owner, token, until, begun)?;
+        if tended == Tended::Lost {
+            let lost = format!("the lease of {} was lost: {}", named(pool, slot), holder_of(pool, slot));
+            if !has_begun {
+                return Err(SlotError::new(SlotErrorKind::Lost, lost));
+            }
+            ask_run_to_end(nextest, &lost);
+            end_tests_until_run_is_over(nextest, &tests);
+        }
+        Ok(tended)
+    }
+}
+
+/// The lease of a slot that a run works in.
+struct RunLease<'a> {
+    slot: &'a SlotDef,
+    owner: &'a str,
+    token: &'a str,
+    beat_every: Option<Duration>,
+}
+
+fn named(pool: &Pool, slot: &SlotDef) -> String {
+    format!("slot {} of pool {}", slot.id_text(), pool.file().name())
+}
+
+/// Who has the slot now.
+fn holder_of(pool: &Pool, slot: &SlotDef) -> String {
+    match pool.store().found(slot.kind()) {
+        Ok(Found::Lease(record)) => format!("{} has it now", record.owner().unwrap_or("somebody")),
+        _ => "nobody has it now".to_owned(),
     }
 }
 

@@ -5,15 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::{SlotError, SlotErrorKind};
 use crate::pool::Stop;
+use crate::sys::process::Process;
 use crate::sys::signal::{self, Caught};
 
-/// What ends a wait before its time: a signal, or that nobody waits for the slot any more.
+/// What ends a wait before its time: a signal, that nobody waits for the slot any more, or that the process for which we wait
+/// has ended.
 ///
 /// As long as it lives, the signals do not end the process.
 #[derive(Clone, Debug)]
 pub struct Ending {
     signals: Option<Arc<Mutex<EndingSignal>>>,
     given_up: Option<Arc<AtomicBool>>,
+    process: Option<Arc<Process>>,
 }
 
 #[derive(Debug)]
@@ -35,20 +38,28 @@ impl Ending {
         let no_signals = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot catch signals: {error}"));
         let caught = wanted.then(Caught::start).transpose().map_err(no_signals)?;
         let signals = caught.map(|caught| Arc::new(Mutex::new(EndingSignal { caught, first: None })));
-        Ok(Self { signals, given_up })
+        Ok(Self { signals, given_up, process: None })
+    }
+
+    /// The same, and the end of a process.
+    pub(super) fn or_end_of(self, process: Option<Arc<Process>>) -> Self {
+        Self { process, ..self }
     }
 
     /// For commands that run for the slot, if there is anything that could end them.
     #[must_use]
     pub fn stop(&self) -> Option<Stop> {
         let ending = self.clone();
-        (self.signals.is_some() || self.given_up.is_some()).then(|| Arc::new(move || ending.is_asked()) as Stop)
+        let can_end = self.signals.is_some() || self.given_up.is_some() || self.process.is_some();
+        can_end.then(|| Arc::new(move || ending.is_asked()) as Stop)
     }
 
     /// Whether the wait is to end.
     #[must_use]
     pub fn is_asked(&self) -> bool {
-        self.signal().is_some() || self.given_up.as_ref().is_some_and(|given_up| given_up.load(Ordering::Acquire))
+        self.signal().is_some()
+            || self.given_up.as_ref().is_some_and(|given_up| given_up.load(Ordering::Acquire))
+            || self.process.as_ref().is_some_and(|process| process.is_gone())
     }
 
     /// The first signal that came.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::json::{Json, object};
-use crate::pool::Grant;
-use crate::store::Env;
+use crate::pool::{Grant, SlotDef};
+use crate::store::{Env, Record};
 
 /// Names the grants that this process works under, outermost first.
 pub(super) const VARIABLE: &str = "LEASE_GRANTS";
@@ -16,6 +16,21 @@ pub(super) struct OuterGrant {
     pub(super) kind: String,
     pub(super) owner: String,
     pub(super) token: String,
+}
+
+impl OuterGrant {
+    /// What a process under this grant has to know.
+    pub(super) fn of(grant: &Grant) -> Self {
+        let (owner, token) = (grant.owner().to_owned(), grant.token().to_owned());
+        Self { slot_id: grant.slot().id().clone(), kind: grant.slot().kind().to_owned(), owner, token }
+    }
+
+    /// The same of a lease that is held on a slot.
+    pub(super) fn of_lease(slot: &SlotDef, record: &Record) -> Self {
+        let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        let (owner, token) = (text(record.owner()), text(record.token()));
+        Self { slot_id: slot.id().clone(), kind: slot.kind().to_owned(), owner, token }
+    }
 }
 
 fn documents(env: &Env) -> Vec<Json> {
@@ -44,15 +59,15 @@ fn read(grant: &Json) -> Option<OuterGrant> {
 }
 
 /// The variable's value for a process under one more grant.
-pub(super) fn with(env: &Env, store: &Path, pool: &str, grant: &Grant) -> String {
+pub(super) fn with(env: &Env, store: &Path, pool: &str, grant: &OuterGrant) -> String {
     let mut all = documents(env);
     all.push(object([
         ("store", Json::from(store.display().to_string())),
         ("pool", Json::from(pool)),
-        ("slot_id", grant.slot().id().clone()),
-        ("kind", Json::from(grant.slot().kind())),
-        ("owner", Json::from(grant.owner())),
-        ("token", Json::from(grant.token())),
+        ("slot_id", grant.slot_id.clone()),
+        ("kind", Json::from(&grant.kind)),
+        ("owner", Json::from(&grant.owner)),
+        ("token", Json::from(&grant.token)),
     ]));
     Json::Array(all).to_text()
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
+use super::nextest_run::NextestRun;
 use super::slot::{Slot, loss_watch};
 use super::who;
 use crate::json::number_text;
@@ -72,6 +73,7 @@ pub struct SlotRequest {
     listener: Option<Listener>,
     leave_on_signals: bool,
     given_up: Option<Arc<AtomicBool>>,
+    run: Option<NextestRun>,
 }
 
 impl fmt::Debug for SlotRequest {
@@ -98,6 +100,7 @@ impl SlotRequest {
             listener: None,
             leave_on_signals: false,
             given_up: None,
+            run: None,
         }
     }
 
@@ -183,7 +186,19 @@ impl SlotRequest {
         self
     }
 
-    fn open(&self) -> Result<Pool, SlotError> {
+    /// For a slot that a whole run of nextest works in: one that this run has been granted already is joined, also if a process
+    /// that has ended since had asked for it. The wait ends with the run.
+    #[must_use]
+    pub fn for_run(mut self, run: &NextestRun) -> Self {
+        self.run = Some(run.clone());
+        self
+    }
+
+    /// The pool, for who keeps a slot of it for somebody else.
+    ///
+    /// # Errors
+    /// When the pool file or an option is wrong.
+    pub fn open(&self) -> Result<Pool, SlotError> {
         let file = PoolFile::load(&self.file).map_err(|error| about_file(&error))?;
         let store = LeaseStore::open(&self.store)?;
         Ok(Pool::open(file, store, self.pool.clone())?)
@@ -280,7 +295,8 @@ impl SlotRequest {
     /// While it waits its place in the queue is dropped, afterwards its slot is given to the next in line, both within
     /// moments where others believe in proofs of life, else when the lifetime has run out.
     pub fn acquire(mut self) -> Result<Slot, SlotError> {
-        let ending = Ending::new(self.leave_on_signals, self.given_up.take())?;
+        let process = self.run.as_ref().map(|run| Arc::clone(run.process()));
+        let ending = Ending::new(self.leave_on_signals, self.given_up.take())?.or_end_of(process);
         self.pool.stop = ending.stop();
         let pool = self.open()?;
         self.check_heartbeat(&pool)?;
@@ -288,10 +304,24 @@ impl SlotRequest {
         if let Some(outer) = outer {
             return join(pool, &outer);
         }
+        if let Some(run) = &self.run
+            && let Some((slot, record)) = pool.granted(run.id())?
+        {
+            let granted = grants::OuterGrant::of_lease(slot, &record);
+            let mut slot = join(pool, &granted)?;
+            slot.let_others_join(&granted);
+            return Ok(slot);
+        }
         let owner = self.owner_name(&pool)?;
         let mut listener = self.listener.take();
         let session = self.session.clone().unwrap_or_else(|| who::session(&self.store.env));
-        let wanted = SlotWanted { session: Some(&session), wait: self.wait, heartbeat: self.heartbeat, ..SlotWanted::by(&owner) };
+        let wanted = SlotWanted {
+            request_id: self.run.as_ref().map(NextestRun::id),
+            session: Some(&session),
+            wait: self.wait,
+            heartbeat: self.heartbeat,
+            ..SlotWanted::by(&owner)
+        };
         let loss = loss_watch()?;
         let mut tell = Teller::new(pool.file().name(), listener.as_mut());
         let outcome = pool.acquire(&wanted, &mut |standing: &Standing| {

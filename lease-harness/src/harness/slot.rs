@@ -56,7 +56,7 @@ impl Slot {
         if let Some(reason) = held.lost() {
             loss.declare(reason);
         }
-        let grants = grants::with(&Env::Process, pool.store().dir(), pool.file().name(), grant);
+        let to_join = grants::OuterGrant::of(grant);
         let mut slot = Self {
             process: std::process::id(),
             slot: grant.slot().clone(),
@@ -71,7 +71,7 @@ impl Slot {
             pool,
         };
         slot.envs = slot.environment();
-        slot.envs.push((grants::VARIABLE.to_owned(), grants));
+        slot.let_others_join(&to_join);
         slot
     }
 
@@ -93,6 +93,12 @@ impl Slot {
         };
         slot.envs = slot.environment();
         Ok(slot)
+    }
+
+    /// Adds what lets a process under this grant join it.
+    pub(super) fn let_others_join(&mut self, grant: &grants::OuterGrant) {
+        let grants = grants::with(&Env::Process, self.store_dir(), self.pool(), grant);
+        self.envs.push((grants::VARIABLE.to_owned(), grants));
     }
 
     fn environment(&self) -> Vec<(String, String)> {
@@ -223,7 +229,7 @@ impl Slot {
 
     /// What carries this grant's token, for somebody who outlives the slot.
     pub(crate) fn survivors(&self) -> Survivors {
-        Survivors { token: self.token.clone() }
+        Survivors::of(&self.token)
     }
 
     /// Ends every process that still carries this grant's token in its environment, however it was started. For when the
@@ -243,6 +249,12 @@ impl Slot {
     /// `Lost` when it was lost meanwhile; `Internal` when the store cannot be used, and then its lifetime ends it.
     pub fn release(mut self) -> Result<(), SlotError> {
         self.give_back()
+    }
+
+    /// Lets the slot go on being held without us: a [`Keeper`](super::detached::Keeper) has taken it over.
+    pub fn leave_to_keeper(mut self) {
+        // Without the heart there is nothing left to give back.
+        self.held = None;
     }
 
     fn give_back(&mut self) -> Result<(), SlotError> {
@@ -306,6 +318,10 @@ pub(crate) struct Survivors {
 }
 
 impl Survivors {
+    pub(super) fn of(token: &str) -> Self {
+        Self { token: token.to_owned() }
+    }
+
     /// Ends them, and waits until they are gone.
     pub(crate) fn end(&self) -> std::io::Result<()> {
         process::kill_marked(RUN_TOKEN, &self.token).map(drop)

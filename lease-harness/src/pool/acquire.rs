@@ -27,6 +27,8 @@ pub enum Wait {
 pub struct SlotWanted<'a> {
     /// Who asks; must be inside the fence.
     pub owner: &'a str,
+    /// The id of the request, a UUID that no other request has or had; a random one if not given.
+    pub request_id: Option<&'a str>,
     /// What is shown to people; the owner if not given.
     pub session: Option<&'a str>,
     /// Lifetime in minutes without a heartbeat; the pool's if not given.
@@ -43,7 +45,7 @@ impl<'a> SlotWanted<'a> {
     /// A slot for `owner`, whenever there is one.
     #[must_use]
     pub fn by(owner: &'a str) -> Self {
-        Self { owner, session: None, ttl_minutes: None, wait: Wait::Forever, poll: None, heartbeat: None }
+        Self { owner, request_id: None, session: None, ttl_minutes: None, wait: Wait::Forever, poll: None, heartbeat: None }
     }
 }
 
@@ -145,7 +147,8 @@ impl Pool {
         self.store.fence().check(wanted.owner)?;
         self.agree_on_description(wanted.owner)?;
         self.sweep(wanted.owner)?;
-        let mut request = Request { id: self.store.ids().fresh(), mode: Mode::Blocking, is_queued: false, wanted };
+        let id = wanted.request_id.map_or_else(|| self.store.ids().fresh(), str::to_owned);
+        let mut request = Request { id, mode: Mode::Blocking, is_queued: false, wanted };
         let waiting = self.waiting(self.store.now_ms())?;
         if let Some(held) = self.try_take(&request, &waiting)? {
             return Ok(Outcome::Granted(Box::new(held)));

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::error::PoolResult;
+use super::error::{PoolError, PoolResult};
 use super::grant::FOLDER;
 use super::{Pool, eta};
 use crate::json::{Json, Object, object};
@@ -223,5 +223,19 @@ impl Pool {
             }
         }
         Ok(None)
+    }
+
+    /// The slot that a request has been granted and still holds, and its lease.
+    ///
+    /// # Errors
+    /// When the slot is still being made ready, by another process; else when the store cannot be used.
+    pub(crate) fn granted(&self, request_id: &str) -> PoolResult<Option<(&super::SlotDef, Record)>> {
+        let Some((slot, record)) = self.slot_of(request_id)? else { return Ok(None) };
+        let grant = self.read_grant(request_id)?;
+        if grant.is_none_or(|grant| grant.get("token").and_then(Json::as_str) != record.token()) {
+            let message = format!("slot {} is being made ready for the same request, {request_id}, just now", slot.id_text());
+            return Err(PoolError::internal(message));
+        }
+        Ok(Some((slot, record)))
     }
 }

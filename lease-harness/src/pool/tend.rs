@@ -89,7 +89,7 @@ impl Pool {
             () if is_asked() => Some(Unclaimed::Asked),
             () => (since_boot() >= end).then_some(Unclaimed::TimeIsOver),
         };
-        let why = match tending.keep(Until { news: &[], is_over: &mut is_over })? {
+        let why = match tending.keep(Until { beat_every: None, news: &[], is_over: &mut is_over })? {
             Kept::Until(why) => why,
             Kept::Gone(gone) => return Ok(gone.into()),
         };
@@ -215,7 +215,7 @@ mod tests {
             pool.store().hand_over("slot-1", "acme", grant.token(), Keeper::Anybody).expect("the store is usable");
             Some("the process that it followed has ended")
         };
-        let until = Until { news: &[], is_over: &mut is_over };
+        let until = Until { beat_every: None, news: &[], is_over: &mut is_over };
         assert_eq!(pool.hold_while(slot, "acme", grant.token(), until, || true).unwrap(), Tended::HandedOver);
         assert_eq!(pool.live("slot-1").unwrap().expect("it is still held").token(), Some(grant.token()));
     }

@@ -25,6 +25,8 @@ pub(crate) struct LeaseOf<'a> {
 
 /// What ends the keeping, besides the lease itself: asked a few times a second, and as soon as one of `news` is readable.
 pub(crate) struct Until<'a, R> {
+    /// The pause between two heartbeats; a sixth of the lifetime if not given.
+    pub(crate) beat_every: Option<Duration>,
     pub(crate) news: &'a [Option<BorrowedFd<'a>>],
     pub(crate) is_over: &'a mut dyn FnMut() -> Option<R>,
 }
@@ -101,6 +103,10 @@ impl<'a> Tending<'a> {
 
     /// Keeps the lease alive until something ends it.
     pub(crate) fn keep<R>(&mut self, until: Until<'_, R>) -> StoreResult<Kept<R>> {
+        if let Some(pause) = until.beat_every {
+            self.pause = pause;
+            self.due = since_boot();
+        }
         loop {
             // What cannot be read now can be later; meanwhile the lifetime decides.
             if let Ok(Some(gone)) = self.look() {

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use lease_harness::harness::detached::{self, Keeper, Keepsake};
 use lease_harness::json::{Json, object};
@@ -22,6 +23,8 @@ const FOLLOWING: &str = "following";
 const KEPT: &str = "kept";
 /// What a started process is told when whoever asked knows of the lease, or of the request.
 const TOLD: &str = "told";
+/// What it says last, when it has let go of all that it shares with its starter.
+const ALONE: &str = "alone";
 
 /// A started process that still listens.
 struct Started {
@@ -138,6 +141,8 @@ impl StartedKeeper {
         self.0.hear()?;
         let told = tell()?;
         let _ = self.0.say(TOLD);
+        // Who looks, when we have ended, whether something of ours still has a stream that it shares with us finds nothing.
+        self.0.hear()?;
         Ok(told)
     }
 }
@@ -147,14 +152,15 @@ impl StartedKeeper {
 pub(super) enum Place<'a> {
     Pool(&'a Pool),
     Store(&'a LeaseStore),
+    /// For a whole run of nextest, with the pause between two heartbeats.
+    Run(&'a Pool, Option<Duration>),
 }
 
 /// What a keeper does: follows a process, hears of a lease, keeps it, and gives it back.
-pub(super) fn keep(process: u32, place: Place<'_>) -> Result<ExitCode, Failure> {
-    let keeper = Keeper::follow(process)?;
+pub(super) fn keep(keeper: Keeper, place: Place<'_>) -> Result<ExitCode, Failure> {
     say(FOLLOWING)?;
     if !keeper.wait_for(io::stdin().as_fd()) {
-        return Err(Failure::refused(format!("process {process} has ended")));
+        return Err(Failure::refused(format!("process {} has ended", keeper.process_id())));
     }
     let Some(line) = hear()? else { return Ok(ExitCode::SUCCESS) };
     let lease = Json::parse(&line).map_err(|error| Failure::internal(format!("not understood: {line}"), error))?;
@@ -162,12 +168,13 @@ pub(super) fn keep(process: u32, place: Place<'_>) -> Result<ExitCode, Failure> 
     let text = |key| lease.get(key).and_then(Json::as_str).unwrap_or_default();
     let keepsake = match place {
         Place::Pool(pool) => Keepsake::Slot(pool, &what),
+        Place::Run(pool, beat_every) => Keepsake::RunSlot(pool, &what, beat_every),
         Place::Store(store) => Keepsake::Lease(store, what.as_str().unwrap_or_default()),
     };
     let mut was_ours = false;
     let is_known = || {
         was_ours = true;
-        say(KEPT).is_ok() && is_told() && detached::let_go().is_ok()
+        say(KEPT).is_ok() && is_told() && detached::say_and_let_go(ALONE).is_ok()
     };
     keeper.keep(keepsake, text("owner"), text("token"), is_known)?;
     match was_ours {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use lease_harness::harness::detached::Keeper;
 use lease_harness::json::{Json, object};
 use lease_harness::pool::{Pool, PoolFile, PoolOptions, SlotDef};
 use lease_harness::store::{LeaseStore, StoreOptions};
@@ -23,7 +24,7 @@ pub(super) fn run(op: PoolOp, options: &Options, around: &Surroundings) -> Resul
     }
     let pool = open(op, options, &settings, around)?;
     if let (PoolOp::Acquire | PoolOp::Claim, true, Some(process)) = (op, options.detached, options.keep) {
-        return detached::keep(process, Place::Pool(&pool));
+        return detached::keep(Keeper::follow(process)?, Place::Pool(&pool));
     }
     let Options { owner, token, .. } = options;
     let slot = || pool.slot(Some(&Json::from(&options.slot)));

@@ -3,9 +3,10 @@
 //! They are evaluated with `eval`, so nothing in them may be anything but a value: everything stands in single quotes, and
 //! what cannot be the value of a variable is refused before a slot is taken.
 
-use lease_harness::json::{Json, utf16_units};
+use lease_harness::json::Json;
 use lease_harness::pool::PoolFile;
 
+use super::variable::Variable;
 use crate::exit::Failure;
 
 /// Refuses a pool of which some grant could not be printed: whichever slot it will be.
@@ -48,20 +49,9 @@ fn slot_variable(file: &PoolFile) -> String {
 }
 
 fn export(slot_id: &str, name: &str, value: &str) -> Result<String, Failure> {
-    let refused = |why: &str| Failure::usage(format!("slot {slot_id}: {name} {why}, so it cannot be printed for a shell"));
-    if !is_name(name) {
-        return Err(refused("is no name of a variable"));
-    }
-    let Ok(value) = String::from_utf16(&utf16_units(value)) else { return Err(refused("holds text that is no UTF-8")) };
-    if value.contains('\0') {
-        return Err(refused("holds a NUL character"));
-    }
+    let variable = Variable { slot_id, name, value };
+    let value = variable.checked().map_err(|why| variable.refused(&why, "printed for a shell"))?;
     Ok(format!("export {name}={}\n", quoted(&value)))
-}
-
-fn is_name(name: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    name.bytes().all(is_part) && name.as_bytes().first().is_some_and(|first| !first.is_ascii_digit())
 }
 
 /// A word that a POSIX shell takes as it is.

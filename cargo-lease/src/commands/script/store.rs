@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use lease_harness::harness::detached::Keeper;
 use lease_harness::json::{Json, object};
 use lease_harness::store::{AcquireRequest, Acquired, LeaseStore, Status, StoreOptions, Waited};
 
@@ -15,7 +16,7 @@ use crate::resolve::{Settings, Surroundings};
 pub(super) fn run(op: StoreOp, options: &Options, around: &Surroundings) -> Result<ExitCode, Failure> {
     let store = open(options, &Settings::read_shared(&options.lease, around)?)?;
     if let (StoreOp::Acquire, true, Some(process)) = (op, options.detached, options.keep) {
-        return detached::keep(process, Place::Store(&store));
+        return detached::keep(Keeper::follow(process)?, Place::Store(&store));
     }
     let Options { kind, owner, token, .. } = options;
     let document = match op {

@@ -1,7 +1,7 @@
 //! Processes that outlive the one that started them: a session of their own, no terminal, no file of ours.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
@@ -55,9 +55,23 @@ fn close_on_exec_one_by_one(first: u32) -> io::Result<()> {
 
 /// Puts the null device in the place of this process's standard streams, and leaves the folder it was started in.
 pub(crate) fn let_go() -> io::Result<()> {
+    Ok(dup2_stdout(&leave()?)?)
+}
+
+/// Puts the null device in the place of this process's standard streams, leaves the folder it was started in, and writes a
+/// line to what was standard output. That is let go of last, so that whoever has the line and waits for the others waits no
+/// longer.
+pub(crate) fn say_and_let_go(line: &str) -> io::Result<()> {
+    let null = leave()?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush())?;
+    Ok(dup2_stdout(&null)?)
+}
+
+fn leave() -> io::Result<File> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     std::env::set_current_dir("/")?;
     dup2_stdin(&null)?;
-    dup2_stdout(&null)?;
-    Ok(dup2_stderr(&null)?)
+    dup2_stderr(&null)?;
+    Ok(null)
 }

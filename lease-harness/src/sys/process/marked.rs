@@ -12,7 +12,8 @@ mod imp {
     use rustix::io::Errno;
     use rustix::process::{Pid, Signal, geteuid};
 
-    use super::super::{Process, sleep_until_readable, stat_field};
+    use super::super::ancestry::{ancestors, carries};
+    use super::super::{Process, sleep_until_readable};
 
     /// A process that is found may be about to fork; who looks so often finds the last of a line that does so.
     const MAX_ROUNDS: usize = 5;
@@ -33,7 +34,7 @@ mod imp {
     /// If the processes cannot be listed, or if some do not go away; the message names them.
     pub(crate) fn kill_marked(name: &str, value: &str) -> io::Result<usize> {
         let mark = format!("{name}={value}");
-        let spared = self_and_ancestors();
+        let spared = ancestors().collect();
         let (mut n_killed, mut n_looks_in_vain) = (0, 0);
         for _ in 0..MAX_ROUNDS {
             let found = marked(mark.as_bytes(), &spared)?;
@@ -95,29 +96,12 @@ mod imp {
             }
             Err(error) => return Err(error),
         };
-        Ok((is_ours(number) && carries(number, mark)).then_some(process))
+        Ok((is_ours(number) && carries(number, mark).unwrap_or(false)).then_some(process))
     }
 
     fn is_ours(number: i32) -> bool {
         std::fs::metadata(format!("/proc/{number}")).is_ok_and(|about| about.uid() == geteuid().as_raw())
     }
-
-    fn carries(number: i32, mark: &[u8]) -> bool {
-        let environment = std::fs::read(format!("/proc/{number}/environ"));
-        environment.is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|variable| variable == mark))
-    }
-
-    fn self_and_ancestors() -> HashSet<i32> {
-        let mut next = i32::try_from(std::process::id()).ok();
-        let mut line = HashSet::new();
-        while let Some(number) = next.filter(|number| *number != 0) {
-            line.insert(number);
-            next = stat_field(&number.to_string(), PARENT_FIELD).and_then(|parent| i32::try_from(parent).ok());
-        }
-        line
-    }
-
-    const PARENT_FIELD: usize = 4;
 
     #[cfg(test)]
     mod tests {

@@ -1,6 +1,7 @@
 //! Processes: this one and what it was given, others that are watched or signalled without mistaking one for another,
-//! commands that end with us, and whoever carries a mark in its environment.
+//! commands that end with us, the line we descend from, and whoever carries a mark in its environment.
 
+mod ancestry;
 mod bound;
 mod detach;
 mod helper;
@@ -8,16 +9,20 @@ mod marked;
 mod origin;
 mod witness;
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getppid};
 
+pub(crate) use ancestry::who_set;
 pub(crate) use bound::{Bound, replace_self};
-pub(crate) use detach::{let_go, spawn_detached};
+pub(crate) use detach::{let_go, say_and_let_go, spawn_detached};
 pub(crate) use helper::{die_with_parent, host_name, sleep_until_end, user_name};
 pub(crate) use marked::kill_marked;
 pub use origin::is_output_closed;
@@ -49,6 +54,17 @@ impl Process {
         }
     }
 
+    /// Its number, which is its own as long as it has not ended.
+    pub(crate) fn number(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// The words it was started with, where they can be seen.
+    pub(crate) fn command_line(&self) -> Option<String> {
+        let words = std::fs::read(format!("/proc/{}/cmdline", self.number())).ok()?;
+        Some(String::from_utf8_lossy(&words).replace('\0', " ").trim_end().to_owned())
+    }
+
     /// Readable when the process has ended; none means that one has to look.
     pub(crate) fn end_fd(&self) -> Option<BorrowedFd<'_>> {
         self.fd.as_ref().map(AsFd::as_fd)
@@ -60,6 +76,25 @@ impl Process {
             Some(fd) => is_readable(fd.as_fd()),
             None => rustix::process::test_kill_process(self.pid) == Err(Errno::SRCH),
         }
+    }
+
+    /// Asks it to end. A stopped one goes on for that.
+    pub(crate) fn ask_to_end(&self) -> io::Result<()> {
+        self.send(Signal::TERM)?;
+        self.send(Signal::CONT)
+    }
+
+    /// Writes a line where its own complaints go, if that is a terminal or a pipe: a file has a place of writing that only
+    /// its owner moves. Never waits for a reader, and holds nothing open afterwards.
+    pub(crate) fn say_for_it(&self, line: &str) -> io::Result<()> {
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+        let mut options = File::options();
+        let mut its = options.write(true).custom_flags(flags).open(format!("/proc/{}/fd/2", self.number()))?;
+        if self.is_gone() || its.metadata()?.is_file() {
+            return Ok(());
+        }
+        its.write_all(format!("{line}\n").as_bytes())
     }
 
     /// Sends a signal; that the process has ended in the meantime is no error.
