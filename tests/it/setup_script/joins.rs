@@ -55,6 +55,18 @@ fn a_setup_script_can_call_us_among_other_things() {
 }
 
 #[test]
+fn who_calls_us_twice_at_once_has_one_slot() {
+    let scene = Scene::unconfigured(&["a", "b"]);
+    let ours = binary::cargo_lease().display();
+    let text = format!("{ours} setup-script &\n{ours} setup-script && wait $!\n");
+    fs::write(scene.folder.join("setup.sh"), text).expect("the laboratory is writable");
+    scene.configure("[scripts.setup.lease]\ncommand = 'sh setup.sh'\n", "");
+    scene.lab.run(scene.nextest(&["run", "notes"])).expect_success();
+    assert_eq!((scene.how_often("provision"), scene.how_often("noted")), (1, 1));
+    scene.check_ended();
+}
+
+#[test]
 fn the_configuration_in_the_manual_works_as_it_stands() {
     let page = fs::read_to_string(binary::workspace().join("docs/nextest.md")).expect("the page is there");
     let (_, configuration) = page.split_once("```toml\n").expect("it has a configuration");

@@ -49,18 +49,40 @@ fn line(variable: Variable<'_>) -> Result<String, Failure> {
     Ok(format!("{}={value}\n", variable.name))
 }
 
-/// Adds lines to what the script has written before.
-///
-/// # Errors
-///
-/// The file cannot be written.
-pub(super) fn append(path: &Path, lines: &str) -> Result<(), Failure> {
-    let added = (|| {
-        let mut file = File::options().read(true).append(true).create(true).open(path)?;
-        let unfinished = !ends_a_line(&mut file)?;
-        file.write_all(format!("{}{lines}", if unfinished { "\n" } else { "" }).as_bytes())
-    })();
-    added.map_err(|error: io::Error| Failure::internal(format!("cannot write {} (NEXTEST_ENV)", path.display()), error))
+/// The file that nextest reads.
+#[derive(Debug)]
+pub(super) struct EnvFile<'a> {
+    path: &'a Path,
+    file: File,
+}
+
+impl<'a> EnvFile<'a> {
+    /// Opens it, when nobody else has it open for this any more: nextest runs one setup script after the other, but one may
+    /// call us twice at once, and the second call is to find what the first one got.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub(super) fn open(path: &'a Path) -> Result<Self, Failure> {
+        let opened = File::options().read(true).append(true).create(true).open(path);
+        let locked = opened.and_then(|file| file.lock().map(|()| file));
+        Ok(Self { path, file: locked.map_err(|error| cannot_write(path, error))? })
+    }
+
+    /// Adds lines to what the script has written before.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub(super) fn append(mut self, lines: &str) -> Result<(), Failure> {
+        let separator = ends_a_line(&mut self.file).map(|ends| if ends { "" } else { "\n" });
+        let added = separator.and_then(|separator| self.file.write_all(format!("{separator}{lines}").as_bytes()));
+        added.map_err(|error| cannot_write(self.path, error))
+    }
+}
+
+fn cannot_write(path: &Path, error: io::Error) -> Failure {
+    Failure::internal(format!("cannot write {} (NEXTEST_ENV)", path.display()), error)
 }
 
 fn ends_a_line(file: &mut File) -> io::Result<bool> {
@@ -105,10 +127,10 @@ mod tests {
         let path = dir.path().join("env");
         for (before, after) in [("", "A=1\n"), ("B=2\n", "B=2\nA=1\n"), ("B=2", "B=2\nA=1\n")] {
             std::fs::write(&path, before).expect("written");
-            append(&path, "A=1\n").expect("written");
+            EnvFile::open(&path).and_then(|file| file.append("A=1\n")).expect("written");
             assert_eq!(std::fs::read_to_string(&path).expect("text"), after);
         }
-        let said = append(dir.path(), "A=1\n").expect_err("a folder").to_string();
+        let said = EnvFile::open(dir.path()).expect_err("a folder").to_string();
         assert!(said.contains("NEXTEST_ENV"), "{said}");
     }
 }

@@ -11,7 +11,7 @@ use lease_harness::harness::{NextestRun, session_text};
 use lease_harness::json::Json;
 
 use super::detached::{self, Lease, Place, StartedKeeper};
-use super::nextest_env;
+use super::nextest_env::{self, EnvFile};
 use crate::cli::{LeaseOptions, SetupScriptArgs};
 use crate::commands::cargo::{cargo_program, checked};
 use crate::exit::Failure;
@@ -47,11 +47,12 @@ pub(in crate::commands) fn run(lease: &LeaseOptions, args: &SetupScriptArgs, aro
     checked(&settings, &pool_file)?;
     let request = settings.request(&pool_file).for_run(&run);
     nextest_env::check(request.open()?.file())?;
+    let file = EnvFile::open(file)?;
     // Not a spinner: nextest has one.
     let tell = |waiting: &Waiting| tell_place(waiting.position, waiting.eta.as_secs_f64() * 1e3);
     let slot = request.leave_on_signals().on_wait(tell).acquire()?;
     let lines = nextest_env::lines(slot.id(), slot.envs())?;
-    let write = || nextest_env::append(file, &lines).map(|()| ExitCode::SUCCESS);
+    let write = || file.append(&lines).map(|()| ExitCode::SUCCESS);
     if slot.is_joined() {
         return write();
     }
