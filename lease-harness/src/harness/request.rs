@@ -183,6 +183,15 @@ impl SlotRequest {
         self
     }
 
+    /// What is shown as the session, and who is told of the place in the queue, if nobody said so.
+    #[cfg(feature = "mimic")]
+    #[must_use]
+    pub(crate) fn or_else(mut self, session: String, listener: impl FnMut(&Waiting) + Send + 'static) -> Self {
+        self.session.get_or_insert(session);
+        self.listener.get_or_insert_with(|| Box::new(listener));
+        self
+    }
+
     fn open(&self) -> Result<Pool, SlotError> {
         let file = PoolFile::load(&self.file).map_err(|error| about_file(&error))?;
         let store = LeaseStore::open(&self.store)?;
