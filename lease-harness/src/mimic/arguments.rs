@@ -87,7 +87,7 @@ fn with_filters(arguments: Arguments, filters: &[String], trials: Vec<Trial>) ->
 }
 
 /// The name as it is listed.
-fn whole_name(trial: &Trial) -> String {
+pub(super) fn whole_name(trial: &Trial) -> String {
     match trial.kind() {
         "" => trial.name().to_owned(),
         kind => format!("[{kind}] {}", trial.name()),

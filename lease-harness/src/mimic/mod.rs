@@ -57,6 +57,7 @@
 //! Every slot that its trials had is given to the next in line within moments.
 
 mod arguments;
+mod listing;
 mod printing;
 mod wanted;
 
@@ -159,19 +160,24 @@ where
 /// Runs the trials as the arguments of this process say, and gives what `main` returns: success, or 101 if one failed.
 ///
 /// The arguments are those of libtest-mimic, and what it leaves out of libtest's and people use: several filters, any of
-/// which is enough; `--no-capture`; the variable `RUST_TEST_THREADS`. With arguments that it does not know the process ends
+/// which is enough; `--no-capture`; the variable `RUST_TEST_THREADS`. Trials are listed in libtest's words, also benchmarks,
+/// which nextest would not understand otherwise. With arguments that it does not know the process ends
 /// with 2, before anything runs.
 ///
 /// If nobody reads the output any more, trials that have not begun fail without taking a slot; one sentence on stderr, and
 /// 101.
 ///
-/// Whoever wants to look at the outcome first runs the trials by `libtest_mimic::run`; they are the same there, but for
-/// that.
+/// Whoever wants to look at the outcome first runs the trials by `libtest_mimic::run`: they take their slots there too, and
+/// only what this page says of arguments, lists and output is libtest-mimic's own.
 pub fn main(trials: impl IntoIterator<Item = Trial>) -> ExitCode {
     let trials = trials.into_iter().collect();
     let (arguments, trials) = arguments::read(env::args_os(), env::var_os("RUST_TEST_THREADS"), trials);
-    match printing::run(&arguments, trials) {
-        Ok(conclusion) => conclusion.exit_code(),
+    let ended = match arguments.list {
+        true => listing::print(&arguments, &trials).map(|()| ExitCode::SUCCESS),
+        false => printing::run(&arguments, trials).map(|conclusion| conclusion.exit_code()),
+    };
+    match ended {
+        Ok(code) => code,
         Err(reason) => {
             say(&reason);
             ExitCode::from(FAILED)

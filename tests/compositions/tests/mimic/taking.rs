@@ -75,7 +75,7 @@ fn a_listing() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     let lines = String::from_utf8(output.stdout).unwrap();
     assert_eq!(lines.lines().count(), 9 + N_MEETING + N_MANY, "{lines}");
-    assert!(lines.lines().all(|line| line.ends_with(": test") || line == "bench: bench"), "{lines}");
+    assert!(lines.lines().all(|line| line.ends_with(": test") || line == "bench: benchmark"), "{lines}");
     assert!(lines.contains("plain: test\n") && lines.contains("[some] kind: test\n"), "{lines}");
     let output = check_entered("--list --format terse --ignored", &[]);
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "ignored: test\n");
