@@ -10,6 +10,9 @@
 //! * [`SlotRequest`], for a program that takes a slot itself;
 //! * `cargo lease test`, of the package `cargo-lease`, with no change to the tests.
 //!
+//! With the feature `mimic`, the module `mimic` has the same for tests that are made at run time, one for each file of a
+//! folder for instance.
+//!
 //! ```no_run
 //! use lease_harness::{Slot, SlotRequest};
 //!
@@ -44,6 +47,9 @@ pub mod harness;
 
 #[doc(hidden)]
 pub mod __private;
+
+#[cfg(feature = "mimic")]
+pub mod mimic;
 
 pub use harness::{Slot, SlotError, SlotErrorKind, SlotRequest, Wait, Waiting};
 #[doc = include_str!("leased_slot.md")]

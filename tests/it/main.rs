@@ -12,6 +12,7 @@ mod killing;
 mod layers;
 mod life;
 mod loss;
+mod mimic;
 mod nesting;
 mod pool_rules;
 mod refusals;

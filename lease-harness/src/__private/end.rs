@@ -22,7 +22,7 @@ static FORCED_CODE: AtomicI32 = AtomicI32::new(0);
 static HELD: Mutex<Option<(u32, Slot)>> = Mutex::new(None);
 
 /// Says something that libtest's capture does not swallow.
-pub(super) fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     // Nobody is left to be told that stderr is gone.
     let _ = writeln!(std::io::stderr(), "lease-harness: {text}");
 }
@@ -58,7 +58,7 @@ pub(super) fn stop_when_lost(slot: &Slot) {
 }
 
 /// Ends the process because a lease was lost, and says so once.
-pub(super) fn lost(reason: &str) -> ! {
+pub(crate) fn lost(reason: &str) -> ! {
     static SAID: Once = Once::new();
     FORCED_CODE.store(LOST, Ordering::SeqCst);
     SAID.call_once(|| say(reason));

@@ -1,4 +1,5 @@
-//! What the attribute calls. Nothing here is public: names and meanings change with the attribute.
+//! What the attribute calls, and the trials of `mimic` with it. Nothing here is public: names and meanings change with the
+//! attribute.
 //!
 //! A test is annotated in one of two forms. In the *process form*, `fn t()`, the slot belongs to the process: each place
 //! registers itself before `main` (`site`), then one constructor tells from the command line whether any of them will
@@ -30,3 +31,11 @@ pub use calls::{
 };
 pub use lease::Lease;
 pub use site::Site;
+
+#[cfg(feature = "mimic")]
+pub(crate) use {
+    end::{lost, say},
+    paths::find as find_pool_file,
+    request::{explain, tell_place},
+    test_slot::enter_with,
+};

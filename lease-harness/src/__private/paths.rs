@@ -17,8 +17,8 @@ const WORKSPACE: &str = "NEXTEST_WORKSPACE_ROOT";
 
 /// Finds the pool file: an absolute path stands; a relative one is looked for in the package's folder (without cargo in
 /// the working directory), then in the workspace's.
-pub(super) fn find(pool: &str) -> Result<PathBuf, SlotError> {
-    find_in(Path::new(pool), &places(|name| std::env::var_os(name)))
+pub(crate) fn find(pool: impl AsRef<Path>) -> Result<PathBuf, SlotError> {
+    find_in(pool.as_ref(), &places(|name| std::env::var_os(name)))
 }
 
 /// The folders to look in, in order.

@@ -32,7 +32,8 @@ impl Ask {
     }
 }
 
-fn tell_place(Waiting { pool, position, eta, .. }: &Waiting) {
+/// Tells a waiter's place on stderr.
+pub(crate) fn tell_place(Waiting { pool, position, eta, .. }: &Waiting) {
     let eta = minutes(eta.as_secs_f64() * 1000.0);
     say(&format!("pool {pool} saturated — queue position {position}, eta {eta}"));
 }
@@ -48,7 +49,7 @@ pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T, SlotError>) -> Result<
 }
 
 /// The error with its causes.
-pub(super) fn explain(error: &SlotError) -> String {
+pub(crate) fn explain(error: &SlotError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

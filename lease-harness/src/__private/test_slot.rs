@@ -15,7 +15,12 @@ use crate::harness::{Slot, SlotError, SlotRequest};
 
 /// Takes a slot for the test.
 pub(super) fn enter(site: &Site) -> Result<(Lease, Slot), String> {
-    acquire(site, thread::current().id(), Queue::wait, |request| request)
+    enter_with(|| request(site))
+}
+
+/// Takes the slot that is asked for, for what runs on this thread.
+pub(crate) fn enter_with(request: impl FnOnce() -> Result<SlotRequest, SlotError>) -> Result<(Lease, Slot), String> {
+    acquire(thread::current().id(), Queue::wait, request)
 }
 
 /// Like [`enter`], without blocking the thread.
@@ -23,7 +28,7 @@ pub(super) async fn enter_async(site: &Site) -> Result<(Lease, Slot), String> {
     let (site, asking) = (site.clone(), thread::current().id());
     let wait_for_turn: WaitForTurn = |queue, asking| Ok(queue.wait_elsewhere(asking));
     let acquired = background::run(move |given_up: Arc<AtomicBool>| {
-        acquire(&site, asking, wait_for_turn, |request| request.give_up_when(given_up))
+        acquire(asking, wait_for_turn, || Ok(request(&site)?.give_up_when(given_up)))
     });
     acquired.await.map_err(|error| error.to_string())?
 }
@@ -31,12 +36,11 @@ pub(super) async fn enter_async(site: &Site) -> Result<(Lease, Slot), String> {
 type WaitForTurn = fn(Arc<Queue>, ThreadId) -> Result<Turn, WouldWaitForItself>;
 
 fn acquire(
-    site: &Site,
     asking: ThreadId,
     wait_for_turn: WaitForTurn,
-    also: impl FnOnce(SlotRequest) -> SlotRequest,
+    request: impl FnOnce() -> Result<SlotRequest, SlotError>,
 ) -> Result<(Lease, Slot), String> {
-    let slot = guarded(|| also(request(site)?).acquire()).map_err(|error| explain(&error))?;
+    let slot = guarded(|| request()?.acquire()).map_err(|error| explain(&error))?;
     let loss = slot.loss_watch();
     stop_when_lost(&slot);
     let turn = slot.is_joined().then(|| take_turn(&slot, asking, wait_for_turn)).transpose()?;

@@ -194,6 +194,15 @@ impl SlotRequest {
         self
     }
 
+    /// What is shown as the session, and who is told of the place in the queue, if nobody said so.
+    #[cfg(feature = "mimic")]
+    #[must_use]
+    pub(crate) fn or_else(mut self, session: String, listener: impl FnMut(&Waiting) + Send + 'static) -> Self {
+        self.session.get_or_insert(session);
+        self.listener.get_or_insert_with(|| Box::new(listener));
+        self
+    }
+
     /// The pool, for who keeps a slot of it for somebody else.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use super::read::{Found, Source};
 pub const LONGEST_FILE: usize = 500;
 
 /// A layer of `lease-harness`, and the layers below that it may name.
-const LAYERS: [(&str, &[&str]); 7] = [
+const LAYERS: [(&str, &[&str]); 8] = [
     ("json", &[]),
     ("sys", &[]),
     ("store", &["json", "sys"]),
@@ -16,6 +16,7 @@ const LAYERS: [(&str, &[&str]); 7] = [
     ("claims", &["store", "json", "sys"]),
     ("harness", &["pool", "claims", "store", "json", "sys"]),
     ("__private", &["harness"]),
+    ("mimic", &["__private", "harness"]),
 ];
 
 /// File names of the format, and the layer that may spell them.
@@ -208,6 +209,8 @@ mod tests {
         planted("lease-harness/src/pool/mod.rs", "use crate::Slot;", "pool names Slot");
         planted("lease-harness/src/harness/slot.rs", "use crate::__private::run;", "harness names __private");
         planted("lease-harness/src/__private.rs", "use crate::pool::Pool;", "__private names pool");
+        planted("lease-harness/src/mimic/mod.rs", "use crate::store::Found;", "mimic names store");
+        planted("lease-harness/src/__private/end.rs", "use crate::mimic::main;", "__private names mimic");
         planted("lease-harness/src/helpers.rs", "", "helpers is no layer");
     }
 

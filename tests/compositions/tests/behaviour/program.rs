@@ -127,7 +127,8 @@ pub(crate) fn verdicts(output: &Output) -> BTreeMap<String, String> {
     let lines = String::from_utf8_lossy(&output.stdout).into_owned();
     let verdict = |line: &str| {
         let (name, verdict) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
-        let name = name.trim_end_matches(" - should panic");
+        // Libtest-mimic pads names.
+        let name = name.trim_end_matches(" - should panic").trim_end();
         Some((name.to_owned(), verdict.split(',').next()?.to_owned()))
     };
     lines.lines().filter_map(verdict).collect()
