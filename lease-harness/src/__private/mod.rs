@@ -16,7 +16,6 @@ mod test_slot;
 mod args;
 mod selection;
 
-mod background;
 mod lease;
 mod paths;
 mod request;

@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use super::args::process_args;
-use super::background;
 use super::end::{hold_until_exit, stop_when_lost};
 use super::lease::Lease;
 use super::paths;
@@ -14,7 +13,7 @@ use super::request::{Ask, explain, guarded};
 use super::selection::Selection;
 use super::site::{Site, registered};
 use super::turn::{Queue, queue_of};
-use crate::harness::{LossWatch, Slot, SlotError, SlotErrorKind, Wait};
+use crate::harness::{LossWatch, Slot, SlotError, SlotErrorKind, Wait, background};
 
 /// The process's slot, as its tests need it.
 struct Held {

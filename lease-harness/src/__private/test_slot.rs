@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::{self, ThreadId};
 
-use super::background;
 use super::end::stop_when_lost;
 use super::lease::Lease;
 use super::paths;
 use super::request::{Ask, explain, guarded};
 use super::site::Site;
 use super::turn::{Queue, Turn, WouldWaitForItself, queue_of};
-use crate::harness::{Slot, SlotError, SlotRequest};
+use crate::harness::{Slot, SlotError, SlotRequest, background};
 
 /// Takes a slot for the test.
 pub(super) fn enter(site: &Site) -> Result<(Lease, Slot), String> {

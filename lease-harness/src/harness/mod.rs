@@ -1,5 +1,6 @@
 //! A process or a test under a grant: environment, heartbeat, child, exit.
 
+pub(crate) mod background;
 mod child;
 pub mod detached;
 mod ending;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use super::background;
 use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
@@ -159,7 +160,8 @@ impl SlotRequest {
         self
     }
 
-    /// Called each time the place in the queue changes, on the calling thread.
+    /// Called each time the place in the queue changes, on the thread that waits: the calling one, or that of
+    /// [`SlotRequest::acquire_async`].
     #[must_use]
     pub fn on_wait(mut self, listener: impl FnMut(&Waiting) + Send + 'static) -> Self {
         self.listener = Some(Box::new(listener));
@@ -308,6 +310,32 @@ impl SlotRequest {
             (Ok(refusal), None) => Err(SlotError::refused(pool.file().name(), &refusal)),
             (Err(error), None) => Err(error.into()),
         }
+    }
+}
+
+impl SlotRequest {
+    /// The same as [`SlotRequest::acquire`] for async code, under whatever runtime: the wait is that of a thread of its own,
+    /// which ends with it. Nothing happens before the future is polled.
+    ///
+    /// Dropped while it waits, the future leaves the queue; dropped when the slot is granted, it gives it back.
+    ///
+    /// # Errors
+    /// As [`SlotRequest::acquire`]; `Internal` when there can be no further thread.
+    ///
+    /// # If the process dies
+    /// As with [`SlotRequest::acquire`].
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), lease_harness::SlotError> {
+    /// let slot = lease_harness::SlotRequest::from_file("pool.json").acquire_async().await?;
+    /// # slot.release()
+    /// # }
+    /// ```
+    pub async fn acquire_async(self) -> Result<Slot, SlotError> {
+        let acquired = background::run(|given_up| self.give_up_when(given_up).acquire()).await;
+        acquired.map_err(|error| SlotError::new(SlotErrorKind::Internal, format!("cannot start a thread: {error}")))?
     }
 }
 
