@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::de::DeserializeOwned;
@@ -204,16 +204,36 @@ impl Slot {
         self.loss.clone()
     }
 
-    /// Runs the pool's reset and health commands on the slot.
+    /// A folder for this grant alone, empty when it is first asked for; afterwards always the same. Who joined an outer grant
+    /// shares that one's folder. It lies in the store, which is on a disk and not in memory.
     ///
     /// # Errors
-    /// `Refused` when a command failed, `Lost` when the slot is not ours any more.
+    /// `Lost` when the slot is not ours any more, `Internal` when the folder cannot be made.
+    ///
+    /// # If the process dies
+    /// The folder is removed by whoever gives the slot to the next in line. Giving the slot back removes it as well.
+    pub fn temp_dir(&self) -> Result<PathBuf, SlotError> {
+        // A folder that was made after the lease had ended would be in nobody's way, and in nobody's care.
+        self.check_held()?;
+        let no_number = || SlotError::new(SlotErrorKind::Internal, "a grant without a fence number has no folder");
+        Ok(self.pool.temp_dir(&self.slot, self.fence.ok_or_else(no_number)?)?)
+    }
+
+    /// Makes the slot as clean as it was: empties [`Slot::temp_dir`] and runs the pool's reset and health commands.
+    ///
+    /// # Errors
+    /// `Refused` when a command failed, `Lost` when the slot is not ours any more, `Internal` when the folder cannot be
+    /// emptied.
     pub fn reset(&self) -> Result<(), SlotError> {
         match self.pool.reset(&self.slot, &self.owner, &self.token)? {
             Cleaned::Failed { error } => Err(SlotError::new(SlotErrorKind::Refused, error)),
             Cleaned::NotOwner | Cleaned::NotHeld | Cleaned::Held { .. } => Err(self.lost_error()),
-            Cleaned::Reset | Cleaned::Reprovisioned => Ok(()),
+            Cleaned::Reset | Cleaned::Reprovisioned => self.empty_temp_dir(),
         }
+    }
+
+    fn empty_temp_dir(&self) -> Result<(), SlotError> {
+        self.fence.map_or(Ok(()), |fence| Ok(self.pool.empty_temp_dir(&self.slot, fence)?))
     }
 
     /// What carries this grant's token, for somebody who outlives the slot.
@@ -248,7 +268,7 @@ impl Slot {
             return Err(SlotError::new(SlotErrorKind::Usage, message));
         }
         if self.joined {
-            return self.check_joined();
+            return self.check_held();
         }
         // No beat may come behind the release.
         if self.held.take().is_none() {
@@ -269,7 +289,7 @@ impl Slot {
         }
     }
 
-    fn check_joined(&self) -> Result<(), SlotError> {
+    fn check_held(&self) -> Result<(), SlotError> {
         match self.pool.store().found(self.slot.kind())? {
             Found::Lease(record) if record.token() == Some(&self.token) => Ok(()),
             _ => Err(self.lost_error()),

@@ -334,7 +334,7 @@ impl Pool {
             Acquired::Acquired { record, previous, kind } => {
                 if let Some(previous) = previous {
                     if let Found::Lease(record) = &previous {
-                        self.forget_grant_of(record);
+                        self.forget_grant_of(slot.kind(), record);
                     }
                     let shown = previous.to_json(&kind);
                     self.journal("slot_takeover_on_grant", [("slot_id", slot.id().clone()), ("previous", shown)]);

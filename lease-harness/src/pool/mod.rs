@@ -20,6 +20,7 @@ mod request;
 mod salvage;
 mod slot;
 mod sweep;
+mod temp_dir;
 mod template;
 mod tend;
 mod upkeep;

@@ -95,7 +95,7 @@ impl Pool {
         let Reaped::Reaped { previous, .. } = self.store.reap(slot.kind())? else { return Ok(None) };
         let (shown, owner) = match &previous {
             Found::Lease(record) => {
-                self.forget_grant_of(record);
+                self.forget_grant_of(slot.kind(), record);
                 (record.to_json(), Json::from(record.owner()))
             }
             found => (found.to_json(slot.kind()), Json::Null),

@@ -138,9 +138,9 @@ impl Pool {
 
     /// The slot is free already: what comes after serves others, and its failure must not look like a failed release.
     pub(super) fn after_release(&self, owner: &str, released: &Released) {
-        let Released::Released { previous, .. } = released else { return };
+        let Released::Released { kind, previous, .. } = released else { return };
         if let Found::Lease(record) = previous {
-            self.forget_grant_of(record);
+            self.forget_grant_of(kind, record);
             let held_ms = record.acquired_at_ms().map(|at| store::to_f64(self.store.now_ms()) - at);
             if let Some(held_ms) = held_ms.filter(|held_ms| *held_ms > 0.0) {
                 let _ = self.remember_duration(owner, held_ms);
