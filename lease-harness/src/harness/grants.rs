@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::json::{Json, object};
-use crate::pool::Grant;
 use crate::store::Env;
 
 /// Names the grants that this process works under, outermost first.
@@ -33,9 +32,13 @@ fn is_of(grant: &Json, store: &Path, pool: &str) -> bool {
     text("pool") == Some(pool) && text("store").is_some_and(|dir| real(Path::new(dir)) == real(store))
 }
 
-/// Two spellings of one directory are one store.
-fn real(dir: &Path) -> PathBuf {
-    dir.canonicalize().unwrap_or_else(|_| dir.to_owned())
+/// Two spellings of one directory are one store, also as long as it is not there yet.
+pub(super) fn real(dir: &Path) -> PathBuf {
+    match (dir.canonicalize(), dir.parent(), dir.file_name()) {
+        (Ok(real), _, _) => real,
+        (Err(_), Some(above), Some(name)) => real(above).join(name),
+        (Err(_), _, _) => dir.to_owned(),
+    }
 }
 
 fn read(grant: &Json) -> Option<OuterGrant> {
@@ -43,16 +46,21 @@ fn read(grant: &Json) -> Option<OuterGrant> {
     Some(OuterGrant { slot_id: grant.get("slot_id")?.clone(), kind: text("kind")?, owner: text("owner")?, token: text("token")? })
 }
 
-/// The variable's value for a process under one more grant.
-pub(super) fn with(env: &Env, store: &Path, pool: &str, grant: &Grant) -> String {
+/// The variable's value for a process under these grants as well.
+pub(super) fn with(env: &Env, more: impl IntoIterator<Item = Json>) -> String {
     let mut all = documents(env);
-    all.push(object([
+    all.extend(more);
+    Json::Array(all).to_text()
+}
+
+/// A grant of the pool in this store, as the variable has it.
+pub(super) fn document(store: &Path, pool: &str, outer: &OuterGrant) -> Json {
+    object([
         ("store", Json::from(store.display().to_string())),
         ("pool", Json::from(pool)),
-        ("slot_id", grant.slot().id().clone()),
-        ("kind", Json::from(grant.slot().kind())),
-        ("owner", Json::from(grant.owner())),
-        ("token", Json::from(grant.token())),
-    ]));
-    Json::Array(all).to_text()
+        ("slot_id", outer.slot_id.clone()),
+        ("kind", Json::from(&outer.kind)),
+        ("owner", Json::from(&outer.owner)),
+        ("token", Json::from(&outer.token)),
+    ])
 }

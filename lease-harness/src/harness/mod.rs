@@ -7,6 +7,7 @@ mod ending;
 mod error;
 mod grants;
 mod request;
+mod several;
 mod slot;
 mod times;
 mod who;
@@ -18,7 +19,9 @@ pub use request::{PoolInfo, SlotRequest, Waiting};
 pub use slot::Slot;
 pub use who::session_text;
 
+pub(crate) use crate::store::{quiesce, resume};
 pub(crate) use crate::sys::exit::{at_exit, exit_now};
+pub(crate) use several::{acquire_all, refuse_shared_variables};
 pub(crate) use times::minutes;
 
 pub use crate::pool::{CommandOverrides, Wait};

@@ -1,5 +1,6 @@
 //! Asking for a slot.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,13 +12,14 @@ use super::background;
 use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
+use super::several::Place;
 use super::slot::{Slot, loss_watch};
 use super::who;
 use crate::json::number_text;
 use crate::pool::{
     CommandOverrides, Outcome, Pool, PoolFile, PoolFileError, PoolOptions, PoolStatus, SlotWanted, Standing, Wait,
 };
-use crate::store::{self, Found, LeaseStore, StoreOptions};
+use crate::store::{Found, LeaseStore, StoreOptions};
 use crate::sys::disk;
 
 /// Where a waiter stands.
@@ -264,12 +266,21 @@ impl SlotRequest {
         Ok(self.open()?.status()?)
     }
 
-    /// The same as [`SlotRequest::acquire`], and no thread of ours runs when it returns; [`Slot::start_heartbeat`] has to
-    /// follow. For a moment in which the process's environment may be changed.
-    pub(crate) fn acquire_unbeaten(self) -> Result<Slot, SlotError> {
-        let slot = self.acquire()?;
-        store::quiesce();
-        Ok(slot)
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Where the pool is.
+    pub(super) fn place(&self) -> Result<Place, SlotError> {
+        let pool = self.open()?;
+        Ok(Place { store: grants::real(pool.store().dir()), pool: pool.file().name().to_owned() })
+    }
+
+    /// The pool's name, and the variables that a grant of it may set besides those of every grant.
+    pub(super) fn variables(&self) -> Result<(String, BTreeSet<String>), SlotError> {
+        let pool = self.open()?;
+        let variables = pool.file().slots().iter().flat_map(|slot| slot.grant_env().iter().map(|(name, _)| name.clone()));
+        Ok((pool.file().name().to_owned(), variables.collect()))
     }
 
     /// Waits for a slot and holds it; joins an outer grant of the same pool in the same store instead.

@@ -53,7 +53,6 @@ impl Slot {
         if let Some(reason) = held.lost() {
             loss.declare(reason);
         }
-        let grants = grants::with(&Env::Process, pool.store().dir(), pool.file().name(), grant);
         let mut slot = Self {
             process: std::process::id(),
             slot: grant.slot().clone(),
@@ -67,8 +66,25 @@ impl Slot {
             pool,
         };
         slot.envs = slot.environment();
-        slot.envs.push((grants::VARIABLE.to_owned(), grants));
+        slot.set_grants(grants::with(&Env::Process, [slot.grant_document()]));
         slot
+    }
+
+    /// This grant as an outer one of others.
+    pub(super) fn grant_document(&self) -> Json {
+        let grant = grants::OuterGrant {
+            slot_id: self.slot.id().clone(),
+            kind: self.kind().to_owned(),
+            owner: self.owner.clone(),
+            token: self.token.clone(),
+        };
+        grants::document(self.store_dir(), self.pool(), &grant)
+    }
+
+    /// Says under which grants a process under this one is.
+    pub(super) fn set_grants(&mut self, grants: String) {
+        self.envs.retain(|(name, _)| name != grants::VARIABLE);
+        self.envs.push((grants::VARIABLE.to_owned(), grants));
     }
 
     pub(super) fn joined(pool: Pool, slot: SlotDef, owner: &str, token: &str, fence: Option<u64>) -> Result<Self, SlotError> {
@@ -299,12 +315,6 @@ impl Slot {
     fn lost_error(&self) -> SlotError {
         let found_out = || format!("{} was lost: its lease is not ours any more", about(&self.pool, &self.slot));
         SlotError::new(SlotErrorKind::Lost, self.loss.reason().map_or_else(found_out, str::to_owned))
-    }
-
-    /// Starts the heartbeat that `acquire_unbeaten` left out.
-    #[expect(clippy::unused_self, reason = "there is nothing to start without a slot")]
-    pub(crate) fn start_heartbeat(&self) {
-        store::resume();
     }
 }
 
