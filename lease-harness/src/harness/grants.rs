@@ -27,6 +27,13 @@ pub(super) fn find(env: &Env, store: &Path, pool: &str) -> Option<OuterGrant> {
     documents(env).iter().rev().find(|grant| is_of(grant, store, pool)).and_then(read)
 }
 
+/// Every outer grant in this store, with its pool.
+pub(super) fn all_in(env: &Env, store: &Path) -> Vec<(String, OuterGrant)> {
+    let pool_of = |grant: &Json| grant.get("pool").and_then(Json::as_str).map(str::to_owned);
+    let here = |grant: &Json| Some((pool_of(grant)?, read(grant)?)).filter(|(pool, _)| is_of(grant, store, pool));
+    documents(env).iter().filter_map(here).collect()
+}
+
 fn is_of(grant: &Json, store: &Path, pool: &str) -> bool {
     let text = |key: &str| grant.get(key).and_then(Json::as_str);
     text("pool") == Some(pool) && text("store").is_some_and(|dir| real(Path::new(dir)) == real(store))

@@ -17,7 +17,7 @@ use super::slot::{Slot, loss_watch};
 use super::who;
 use crate::json::number_text;
 use crate::pool::{
-    CommandOverrides, Outcome, Pool, PoolFile, PoolFileError, PoolOptions, PoolStatus, SlotWanted, Standing, Wait,
+    CommandOverrides, Holding, Outcome, Pool, PoolFile, PoolFileError, PoolOptions, PoolStatus, SlotWanted, Standing, Wait,
 };
 use crate::store::{Found, LeaseStore, StoreOptions};
 use crate::sys::disk;
@@ -75,6 +75,8 @@ pub struct SlotRequest {
     listener: Option<Listener>,
     leave_on_signals: bool,
     given_up: Option<Arc<AtomicBool>>,
+    /// Kinds of slots that the asker has taken for the same work, all of them before this one in the common order.
+    holds: Vec<String>,
 }
 
 impl fmt::Debug for SlotRequest {
@@ -101,6 +103,7 @@ impl SlotRequest {
             listener: None,
             leave_on_signals: false,
             given_up: None,
+            holds: Vec::new(),
         }
     }
 
@@ -184,6 +187,11 @@ impl SlotRequest {
     #[must_use]
     pub(crate) fn give_up_when(mut self, given_up: Arc<AtomicBool>) -> Self {
         self.given_up = Some(given_up);
+        self
+    }
+
+    pub(super) fn holding(mut self, kinds: Vec<String>) -> Self {
+        self.holds = kinds;
         self
     }
 
@@ -304,7 +312,10 @@ impl SlotRequest {
         let owner = self.owner_name(&pool)?;
         let mut listener = self.listener.take();
         let session = self.session.clone().unwrap_or_else(|| who::session(&self.store.env));
-        let wanted = SlotWanted { session: Some(&session), wait: self.wait, heartbeat: self.heartbeat, ..SlotWanted::by(&owner) };
+        let (kinds, is_out_of_order) = self.keeps_meanwhile(&pool)?;
+        let holding = Holding { kinds: &kinds, is_out_of_order };
+        let (wait, heartbeat) = (self.wait, self.heartbeat);
+        let wanted = SlotWanted { session: Some(&session), wait, heartbeat, holding, ..SlotWanted::by(&owner) };
         let loss = loss_watch()?;
         let mut tell = Teller::new(pool.file().name(), listener.as_mut());
         let outcome = pool.acquire(&wanted, &mut |standing: &Standing| {
@@ -325,6 +336,19 @@ impl SlotRequest {
 }
 
 impl SlotRequest {
+    /// The kinds of leases in the pool's store that stay held while a slot is waited for, and whether the pool of one of them
+    /// comes behind this one.
+    fn keeps_meanwhile(&self, pool: &Pool) -> Result<(Vec<String>, bool), SlotError> {
+        let (mut kinds, mut is_out_of_order) = (self.holds.clone(), false);
+        for (outer_pool, outer) in grants::all_in(&self.store.env, pool.store().dir()) {
+            if matches!(pool.store().found(&outer.kind)?, Found::Lease(record) if record.token() == Some(&outer.token)) {
+                is_out_of_order |= pool.file().name() < outer_pool.as_str();
+                kinds.push(outer.kind);
+            }
+        }
+        Ok((kinds, is_out_of_order))
+    }
+
     /// The same as [`SlotRequest::acquire`] for async code, under whatever runtime: the wait is that of a thread of its own,
     /// which ends with it. Nothing happens before the future is polled.
     ///

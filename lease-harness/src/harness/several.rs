@@ -5,7 +5,7 @@
 //! for waits for nobody.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::error::{SlotError, SlotErrorKind};
@@ -34,14 +34,21 @@ pub(crate) fn acquire_all(requests: Vec<SlotRequest>, wait: Wait) -> Result<Vec<
     }
     let begun = Instant::now();
     let mut held = BTreeMap::new();
-    for (_, (request_idx, request)) in in_order {
-        held.insert(request_idx, request.wait(rest_of(wait, begun.elapsed())).acquire()?);
+    for (place, (request_idx, request)) in in_order {
+        let request = request.wait(rest_of(wait, begun.elapsed())).holding(kinds_in(&place.store, held.values()));
+        held.insert(request_idx, request.acquire()?);
     }
     let mut slots: Vec<_> = held.into_values().collect();
     if 1 < slots.len() {
         introduce(&mut slots);
     }
     Ok(slots)
+}
+
+/// The kinds of those that were taken in this store; what was joined is held by somebody else.
+fn kinds_in<'a>(store: &Path, held: impl Iterator<Item = &'a Slot>) -> Vec<String> {
+    let taken = held.filter(|slot| !slot.is_joined() && grants::real(slot.store_dir()) == store);
+    taken.map(|slot| slot.kind().to_owned()).collect()
 }
 
 fn one_pool_twice(place: &Place, one: &SlotRequest, other: &SlotRequest) -> SlotError {

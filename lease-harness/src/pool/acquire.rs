@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::error::PoolResult;
 use super::prepare::{HeldSlot, Preparing};
-use super::queue::{Entry, Mode, Queue};
+use super::queue::{Entry, Mode, NewEntry, Queue};
 use super::slot::SlotDef;
+use super::standoff::{Holding, Outlook};
 use super::{Pool, decide, eta};
 use crate::json::{Json, number_from_text, object};
 use crate::store::{self, AcquireRequest, Acquired, Env, Found, Record};
@@ -47,13 +48,16 @@ pub struct SlotWanted<'a> {
     pub poll: Option<Duration>,
     /// The pause between two heartbeats of the lease; a sixth of its lifetime if not given.
     pub heartbeat: Option<Duration>,
+    /// What the asker keeps while it waits.
+    pub holding: Holding<'a>,
 }
 
 impl<'a> SlotWanted<'a> {
     /// A slot for `owner`, whenever there is one.
     #[must_use]
     pub fn by(owner: &'a str) -> Self {
-        Self { owner, session: None, ttl_minutes: None, wait: Wait::Forever, poll: None, heartbeat: None }
+        let holding = Holding::default();
+        Self { owner, session: None, ttl_minutes: None, wait: Wait::Forever, poll: None, heartbeat: None, holding }
     }
 }
 
@@ -101,6 +105,11 @@ pub enum Outcome {
         /// The limit of silence, in milliseconds.
         waiter_stale_ms: f64,
     },
+    /// We hold something out of order, and everybody who could give us a slot waits for those who wait for that.
+    Standoff {
+        /// The request.
+        request_id: String,
+    },
     /// The listener said to stop waiting.
     Cancelled {
         /// The request.
@@ -136,6 +145,7 @@ impl Outcome {
                 let note = format!("queue entry dropped as stale (waiterStaleMs={limit}) — re-run acquire");
                 with(refused("queue_entry_lost"), vec![("request_id", Json::from(request_id)), ("note", Json::from(note))])
             }
+            Self::Standoff { request_id } => with(refused("standoff"), vec![("request_id", Json::from(request_id))]),
             Self::Cancelled { request_id } => with(refused("cancelled"), vec![("request_id", Json::from(request_id))]),
         }
     }
@@ -171,7 +181,8 @@ impl Pool {
     fn wait_in_queue(&self, request: &Request<'_>, on_look: &mut OnLook<'_>) -> PoolResult<Outcome> {
         let watch = self.watch();
         let begun = Instant::now();
-        self.enqueue_as(&request.id, request.wanted.owner, request.wanted.session, request.mode)?;
+        let SlotWanted { owner, session, holding, .. } = *request.wanted;
+        self.enqueue_as(&NewEntry { id: &request.id, owner, session, mode: request.mode, holds: holding.kinds })?;
         self.wait_to_the_end(request, on_look, &watch, begun)
     }
 
@@ -210,6 +221,7 @@ impl Pool {
         let mut pause = Pause::new(poll, watch.is_live());
         // Who is to wait at all is told once where it stands, however long joining the queue took.
         let mut is_told = request.wanted.wait == Wait::For(Duration::ZERO);
+        let mut outlook = Outlook::of(request);
         loop {
             let (place, entry, distance) = match self.look(request)? {
                 Look::Granted(held) => return Ok(Outcome::Granted(held)),
@@ -227,6 +239,9 @@ impl Pool {
             is_told = true;
             if !on_look(&standing) {
                 return Ok(Outcome::Cancelled { request_id: request.id.clone() });
+            }
+            if outlook.is_hopeless(self)? {
+                return Ok(Outcome::Standoff { request_id: request.id.clone() });
             }
             self.say_that_we_wait(request, &entry)?;
             pause.sleep(watch, left, distance);
