@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::json::{Json, object};
 use crate::store::Env;
 
-/// Names the grants that this process works under, outermost first.
-pub(super) const VARIABLE: &str = "LEASE_GRANTS";
+pub(super) use crate::pool::GRANTS as VARIABLE;
 
 /// A grant of an outer `cargo lease`, or of this process.
 #[derive(Clone, Debug)]

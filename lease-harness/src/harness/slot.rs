@@ -11,9 +11,8 @@ use super::child::LossWatch;
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
 use crate::json::{Json, plain_text};
-use crate::pool::{Cleaned, HeldSlot, Pool, RUN_TOKEN, SlotDef};
+use crate::pool::{self, Cleaned, HeldSlot, Pool, RUN_TOKEN, SlotDef};
 use crate::store::{self, Env, Found, Released};
-use crate::sys::process;
 
 /// A held slot. Its lease is kept alive by the process's heartbeat thread; dropping it gives it back.
 ///
@@ -327,7 +326,7 @@ pub(crate) struct Survivors {
 impl Survivors {
     /// Ends them, and waits until they are gone.
     pub(crate) fn end(&self) -> std::io::Result<()> {
-        process::kill_marked(RUN_TOKEN, &self.token).map(drop)
+        pool::end_processes_of(&self.token).map(drop)
     }
 }
 

@@ -7,7 +7,6 @@ use super::slot::SlotDef;
 use super::sweep::Swept;
 use crate::json::{Json, Object, object};
 use crate::store::{self, AcquireRequest, Acquired, Found, Record, Refreshed, Released};
-use crate::sys::process;
 
 /// How making a slot clean ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -228,7 +227,7 @@ impl Pool {
         let cleaned = beat.map(|_beating| self.clean(slot, Some(token)));
         if !matches!(cleaned, Ok(Ok(()))) {
             // What the command has started and left behind can be told by its token now, and by nobody afterwards.
-            let _ = process::kill_marked(super::RUN_TOKEN, token);
+            let _ = super::end_processes_of(token);
         }
         self.store.release(slot.kind(), owner, token)?;
         let cleaned = cleaned?;

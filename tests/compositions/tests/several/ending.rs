@@ -5,6 +5,7 @@ use std::fs;
 use lease_harness::Wait;
 
 use crate::program::{NONE, code, said};
+use crate::scenario;
 use crate::scene::Scene;
 
 /// A second is a lease's lifetime here; a heartbeat notices within a fifth of it.
@@ -54,5 +55,21 @@ fn all_slots_of_a_killed_process_are_free_for_the_next() {
         for pool in ["db", "ports"] {
             scene.request(pool).wait(Wait::No).acquire().unwrap().release().unwrap();
         }
+    }
+}
+
+/// Its environment has room for one token; the other grants are listed there.
+#[test]
+fn what_a_killed_process_has_left_is_ended_for_the_next_of_any_slot() {
+    for pool in ["db", "ports"] {
+        let scene = Scene::new();
+        let mut command = scene.package.program(&["--exact", "scenario::process"]);
+        command.env(scenario::LEAVES, "setsid sh -c 'sleep 240; echo survived' &");
+        let mut child = scene.package.start_and_enter(&scene.package.gate(), &mut command);
+        child.kill().unwrap();
+        scene.request(pool).acquire().unwrap().release().unwrap();
+        // Its output ends with the last who can write there.
+        let output = child.wait_with_output().unwrap();
+        assert!(!said(&output).contains("survived"), "{pool}");
     }
 }

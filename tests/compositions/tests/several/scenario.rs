@@ -14,11 +14,16 @@ pub(crate) const LOG: &str = "SCENARIO_LOG";
 pub(crate) const STAYS_UNTIL: &str = "SCENARIO_STAYS_UNTIL";
 /// Set to the token that the process is to have.
 pub(crate) const TOKEN: &str = "SCENARIO_TOKEN";
+/// Set to a shell's script that the scenario runs, and that leaves something behind.
+pub(crate) const LEAVES: &str = "SCENARIO_LEAVES";
 
 /// Longer than any test here takes; then a process whose test failed is not left behind for ever.
 const LONG: Duration = Duration::from_secs(300);
 
 fn inside(name: &str, db: &str, ports: &str) {
+    if let Ok(script) = std::env::var(LEAVES) {
+        assert!(std::process::Command::new("sh").args(["-c", &script]).status().unwrap().success());
+    }
     if let Some(log) = std::env::var_os(LOG) {
         let mut log = OpenOptions::new().append(true).create(true).open(log).unwrap();
         log.write_all(format!("{name} {db}+{ports}\n").as_bytes()).unwrap();
