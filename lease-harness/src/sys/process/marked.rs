@@ -4,6 +4,7 @@ pub(crate) use imp::kill_marked;
 
 /// By which environment a process is found.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "elsewhere nobody is looked for"))]
 pub(crate) struct Mark<'a> {
     /// The variable that has the value.
     pub(crate) name: &'a str,
