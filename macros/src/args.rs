@@ -7,12 +7,16 @@ use strsim::levenshtein;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
+use syn::token::Paren;
 use syn::{Error, Expr, ExprLit, Ident, Lit, LitStr, Path, Result, Token};
 
 use crate::duration::parse_duration;
 
 /// Every key, in the order in which messages list them.
-const KEYS: [&str; 5] = ["pool", "ttl", "wait", "owner", "crate"];
+const KEYS: [&str; 6] = ["pool", "pools", "ttl", "wait", "owner", "crate"];
+
+/// The key whose values stand in parentheses.
+const LIST: &str = "pools";
 
 /// Words that people write for a key, and the key they mean.
 const SYNONYMS: [(&str, &str); 7] = [
@@ -31,8 +35,8 @@ const TTL_RANGE: &str = "`ttl` is more than 0 and at most 527040 minutes (366 da
 
 /// The options of one attribute, checked.
 pub(crate) struct Args {
-    /// The pool file as written; it is resolved when the test runs.
-    pub(crate) pool: LitStr,
+    /// The pool files as written, at least one; they are resolved when the test runs.
+    pub(crate) pools: Vec<LitStr>,
     /// TTL in minutes.
     pub(crate) ttl_minutes: Option<f64>,
     /// How long to wait for a slot.
@@ -73,10 +77,15 @@ impl Args {
     }
 }
 
-/// One `key = value`.
+/// One `key = value`, or `key(value, …)`.
 struct Pair {
     key: Ident,
-    value: Expr,
+    value: Value,
+}
+
+enum Value {
+    One(Expr),
+    List(Vec<Expr>),
 }
 
 impl Parse for Pair {
@@ -86,6 +95,12 @@ impl Parse for Pair {
             return Err(Error::new(literal.span(), "an option needs its name, as in `pool = \"pool.json\"`"));
         }
         let key = Ident::parse_any(input)?;
+        if key == LIST && input.peek(Paren) {
+            let inside;
+            syn::parenthesized!(inside in input);
+            let values = Punctuated::<Expr, Token![,]>::parse_terminated(&inside)?;
+            return Ok(Self { key, value: Value::List(values.into_iter().collect()) });
+        }
         if !input.peek(Token![=]) {
             return Err(Error::new(key.span(), format!("`{key}` needs a value, as in `{}`", example_of(&key.to_string()))));
         }
@@ -93,14 +108,14 @@ impl Parse for Pair {
         if input.is_empty() || input.peek(Token![,]) {
             return Err(Error::new(key.span(), format!("`{key}` needs a value, as in `{}`", example_of(&key.to_string()))));
         }
-        Ok(Self { key, value: input.parse()? })
+        Ok(Self { key, value: Value::One(input.parse()?) })
     }
 }
 
 /// The options met so far.
 #[derive(Default)]
 struct Found {
-    pool: Option<LitStr>,
+    pools: Option<Vec<LitStr>>,
     ttl_minutes: Option<f64>,
     wait: Option<Wait>,
     owner: Option<LitStr>,
@@ -109,8 +124,13 @@ struct Found {
 
 impl Found {
     fn take(&mut self, Pair { key, value }: Pair) -> Result<()> {
+        let value = match value {
+            Value::One(value) => value,
+            Value::List(values) => return self.take_pools(&key, pools(&key, &values)?),
+        };
         match key.unraw().to_string().as_str() {
-            "pool" => put(&mut self.pool, &key, text(&value, "pool")?),
+            "pool" => self.take_pools(&key, vec![text(&value, "pool")?]),
+            LIST => Err(Error::new_spanned(value, format!("`{LIST}` is a list, as in `{}`", example_of(LIST)))),
             "ttl" => put(&mut self.ttl_minutes, &key, minutes(&value)?),
             "wait" => put(&mut self.wait, &key, wait(&value)?),
             "owner" => put(&mut self.owner, &key, text(&value, "owner")?),
@@ -119,12 +139,20 @@ impl Found {
         }
     }
 
+    fn take_pools(&mut self, key: &Ident, pools: Vec<LitStr>) -> Result<()> {
+        let is_list = |pools: &Vec<LitStr>| pools.len() != 1;
+        if self.pools.as_ref().is_some_and(|known| is_list(known) != is_list(&pools)) {
+            return Err(Error::new(key.span(), "`pool` names one pool and `pools` names all: a test has one of these options"));
+        }
+        put(&mut self.pools, key, pools)
+    }
+
     fn finish(self) -> Result<Args> {
-        let pool = self
-            .pool
+        let pools = self
+            .pools
             .ok_or_else(|| Error::new(Span::call_site(), "the pool is missing, as in `#[leased_slot(pool = \"pool.json\")]`"))?;
         Ok(Args {
-            pool,
+            pools,
             ttl_minutes: self.ttl_minutes,
             wait: self.wait,
             owner: self.owner,
@@ -141,11 +169,30 @@ fn put<T>(place: &mut Option<T>, key: &Ident, value: T) -> Result<()> {
     }
 }
 
+/// Several pools, each named once.
+fn pools(key: &Ident, values: &[Expr]) -> Result<Vec<LitStr>> {
+    if values.len() < 2 {
+        let message = format!("`{key}` names two pools or more, as in `{}`; one is `{}`", example_of(LIST), example_of("pool"));
+        return Err(Error::new(key.span(), message));
+    }
+    let mut pools = Vec::<LitStr>::new();
+    for value in values {
+        let pool = text(value, LIST)?;
+        if pools.iter().any(|known| known.value() == pool.value()) {
+            let message = format!("{:?} is named twice: a test takes one slot of a pool", pool.value());
+            return Err(Error::new(pool.span(), message));
+        }
+        pools.push(pool);
+    }
+    Ok(pools)
+}
+
 /// A text that is not empty.
 fn text(value: &Expr, key: &str) -> Result<LitStr> {
     match literal(value) {
         Some(Lit::Str(text)) if !text.value().is_empty() => Ok(text.clone()),
         Some(Lit::Str(text)) => Err(Error::new(text.span(), format!("`{key}` is empty"))),
+        _ if key == LIST => Err(Error::new_spanned(value, format!("`{key}` are texts, as in `{}`", example_of(key)))),
         _ => Err(Error::new_spanned(value, format!("`{key}` is a text, as in `{}`", example_of(key)))),
     }
 }
@@ -220,6 +267,7 @@ fn example_of(key: &str) -> &'static str {
         "wait" => "wait = \"10m\"",
         "owner" => "owner = \"ci\"",
         "crate" => "crate = my_crate::lease_harness",
+        LIST => "pools(\"db.json\", \"ports.json\")",
         _ => "pool = \"pool.json\"",
     }
 }
@@ -267,7 +315,7 @@ mod tests {
     #[test]
     fn near_keys() {
         check_near("pol", Some("pool"));
-        check_near("pools", Some("pool"));
+        check_near("pols", Some("pools"));
         check_near("tll", Some("ttl"));
         check_near("timeout", Some("wait"));
         check_near("waits", Some("wait"));
@@ -280,7 +328,7 @@ mod tests {
     #[test]
     fn everything_at_once() {
         let args = Args::parse(quote::quote!(pool = "p.json", ttl = 0.5, wait = "1m", owner = "ci", crate = a::b,)).unwrap();
-        assert_eq!(args.pool.value(), "p.json");
+        assert_eq!(args.pools[0].value(), "p.json");
         assert_eq!(args.ttl_minutes, Some(0.5));
         assert_eq!(args.wait, Some(Wait::Millis(60_000)));
         assert_eq!(args.owner.unwrap().value(), "ci");

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Delimiter, Group, Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::{Error, Ident, ReturnType};
+use syn::{Error, Ident, LitStr, ReturnType};
 
 use crate::args::{Args, Wait};
 use crate::item::{Access, SlotParam, TestFn};
@@ -15,16 +15,38 @@ pub(crate) fn leased_slot(args: TokenStream, item: TokenStream) -> TokenStream {
     };
     let second = test.take_second_leased_slot();
     let unchanged = test.clone();
-    let slot = test.take_slot_param();
+    let slots = test.take_slot_params();
     let checked = match second {
-        Some(second) => Err(Error::new_spanned(second, "a test takes one slot: this is a second #[leased_slot]")),
+        Some(second) => Err(Error::new_spanned(second, SECOND)),
         None => Args::parse(args),
     };
-    match (checked, slot) {
-        (Ok(args), Ok(slot)) => Expansion { args, test, slot }.into_token_stream(),
-        (Err(error), Ok(None)) => beside(&error, &unchanged),
+    match (checked, slots) {
+        (Ok(args), Ok(slots)) => match check_one_each(&args.pools, &slots) {
+            Ok(()) => Expansion { args, test, slots }.into_token_stream(),
+            Err(error) => error.into_compile_error(),
+        },
+        (Err(error), Ok(slots)) if slots.is_empty() => beside(&error, &unchanged),
         // A parameter that only we could fill would be reported a second time.
-        (Err(error), Ok(Some(_)) | Err(_)) | (Ok(_), Err(error)) => error.into_compile_error(),
+        (Err(error), Ok(_) | Err(_)) | (Ok(_), Err(error)) => error.into_compile_error(),
+    }
+}
+
+/// In one attribute all pools of a test are seen, and so they are always taken in one order.
+const SECOND: &str = "this is a second #[leased_slot]: one attribute names all pools of a test, as in \
+                      `#[leased_slot(pools(\"db.json\", \"ports.json\"))]`";
+
+/// A test takes no slot as a parameter, or that of each pool.
+fn check_one_each(pools: &[LitStr], slots: &[SlotParam]) -> syn::Result<()> {
+    if let Some(SlotParam { pattern, ty, .. }) = slots.get(pools.len()) {
+        let message = "there is no pool for this slot: name one for each, as in `pools(\"db.json\", \"ports.json\")`";
+        return Err(Error::new_spanned(quote!(#pattern: #ty), message));
+    }
+    match pools.get(slots.len()) {
+        Some(pool) if !slots.is_empty() => {
+            let message = "there is no `Slot` for this pool: a test takes one of each pool, in this order, or none at all";
+            Err(Error::new(pool.span(), message))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -38,7 +60,8 @@ fn beside(error: &Error, item: &impl ToTokens) -> TokenStream {
 struct Expansion {
     args: Args,
     test: TestFn,
-    slot: Option<SlotParam>,
+    /// None in the process form, else one of each pool.
+    slots: Vec<SlotParam>,
 }
 
 impl ToTokens for Expansion {
@@ -46,7 +69,7 @@ impl ToTokens for Expansion {
         let TestFn { attrs, visibility, signature, inner_attrs, .. } = &self.test;
         let register = self.register();
         let acquire = self.acquire();
-        let bind = self.slot.as_ref().map(bind_slot);
+        let bind = self.slots.iter().enumerate().map(|(slot_idx, param)| bind_slot(param, &self.slot_name(slot_idx)));
         let run = self.run_body();
         let mut body = Group::new(
             Delimiter::Brace,
@@ -54,7 +77,7 @@ impl ToTokens for Expansion {
                 #(#inner_attrs)*
                 #register
                 #acquire
-                #bind
+                #(#bind)*
                 #run
             },
         );
@@ -79,7 +102,7 @@ impl Expansion {
     /// By a constructor written out: the one of the `ctor` crate does not compile in a crate that forbids unsafe code.
     /// 101 is the earliest priority that is not the system's; macOS has none and runs constructors in the order of linking.
     fn register(&self) -> Option<TokenStream> {
-        if self.slot.is_some() {
+        if !self.slots.is_empty() {
             return None;
         }
         let runtime = &self.args.runtime;
@@ -101,9 +124,11 @@ impl Expansion {
     /// The call: it comes back with the slot, or not at all.
     fn acquire(&self) -> TokenStream {
         let runtime = &self.args.runtime;
-        let (call, site, bound) = match &self.slot {
-            None => ("process_slot", quote!(&__LEASE_SITE), hidden("__lease").into_token_stream()),
-            Some(param) => ("test_slot", self.site(), slot_pattern(param)),
+        let lease = hidden("__lease");
+        let (call, site, bound) = match (self.slots.len(), self.slot_patterns()) {
+            (0, _) => ("process_slot", quote!(&__LEASE_SITE), quote!(#lease)),
+            (1, slot) => ("test_slot", self.site(), quote!((#lease, #(#slot)*))),
+            (_, slots) => ("test_slots", self.site(), quote!((#lease, [#(#slots),*]))),
         };
         let is_async = self.test.signature.asyncness.is_some();
         let may_fail_quietly = self.test.should_panic().is_possible() && self.test.returns_unit();
@@ -123,11 +148,31 @@ impl Expansion {
         }
     }
 
+    /// The slots as the call gives them, behind the lease: they are dropped first.
+    fn slot_patterns(&self) -> Vec<TokenStream> {
+        let pattern = |(slot_idx, param): (usize, &SlotParam)| {
+            let slot = self.slot_name(slot_idx);
+            match param.access {
+                Access::Owned | Access::Shared => quote!(#slot),
+                Access::Exclusive => quote!(mut #slot),
+            }
+        };
+        self.slots.iter().enumerate().map(pattern).collect()
+    }
+
+    fn slot_name(&self, slot_idx: usize) -> Ident {
+        if self.slots.len() == 1 { hidden("__slot") } else { hidden(&format!("__slot_{slot_idx}")) }
+    }
+
     /// What the runtime is told about the place.
     fn site(&self) -> TokenStream {
-        let Args { pool, ttl_minutes, wait, owner, runtime } = &self.args;
+        let Args { pools, ttl_minutes, wait, owner, runtime } = &self.args;
+        let (pool, others) = (&pools[0], &pools[1..]);
         let name = self.test.signature.ident.to_string();
         let mut site = quote!(#runtime::__private::Site::new(::core::module_path!(), #name, #pool));
+        if !others.is_empty() {
+            site.extend(quote!(.and_pools(&[#(#others),*])));
+        }
         if let Some(minutes) = ttl_minutes {
             let minutes = Literal::f64_suffixed(*minutes);
             site.extend(quote!(.ttl_minutes(#minutes)));
@@ -185,19 +230,9 @@ fn names_impl(ty: TokenStream) -> bool {
     })
 }
 
-/// Lease and slot in one pattern: the slot is dropped first.
-fn slot_pattern(param: &SlotParam) -> TokenStream {
-    let (lease, slot) = (hidden("__lease"), hidden("__slot"));
-    match param.access {
-        Access::Owned | Access::Shared => quote!((#lease, #slot)),
-        Access::Exclusive => quote!((#lease, mut #slot)),
-    }
-}
-
 /// The parameter as a local of the body.
-fn bind_slot(param: &SlotParam) -> TokenStream {
+fn bind_slot(param: &SlotParam, slot: &Ident) -> TokenStream {
     let SlotParam { attrs, pattern, ty, access } = param;
-    let slot = hidden("__slot");
     let value = match access {
         Access::Owned => quote!(#slot),
         Access::Shared => quote!(&#slot),

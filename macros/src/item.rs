@@ -142,24 +142,21 @@ impl ToTokens for TestFn {
 }
 
 impl TestFn {
-    /// Takes the parameter whose type is called `Slot` out of the signature.
-    pub(crate) fn take_slot_param(&mut self) -> Result<Option<SlotParam>> {
+    /// Takes the parameters whose type is called `Slot` out of the signature.
+    pub(crate) fn take_slot_params(&mut self) -> Result<Vec<SlotParam>> {
         if let Some(FnArg::Receiver(receiver)) = self.signature.inputs.first() {
             return Err(Error::new_spanned(receiver, "#[leased_slot] goes on a free function, not on a method"));
         }
-        let mut slot = None;
+        let mut slots = Vec::new();
         let mut others = Punctuated::new();
         for input in std::mem::take(&mut self.signature.inputs) {
-            match (slot_param(&input), &slot) {
-                (None, _) => others.push(input),
-                (Some(param), None) => slot = Some(param),
-                (Some(_), Some(_)) => {
-                    return Err(Error::new_spanned(input, "a test is given one slot; this is the second"));
-                }
+            match slot_param(&input) {
+                None => others.push(input),
+                Some(param) => slots.push(param),
             }
         }
         self.signature.inputs = others;
-        Ok(slot)
+        Ok(slots)
     }
 
     /// Takes away further `#[leased_slot]`s; says where the first of them stands.

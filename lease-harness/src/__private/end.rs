@@ -17,9 +17,9 @@ const FAILED: i32 = 101;
 /// The code this process ends with whatever else it says; 0 is none.
 static FORCED_CODE: AtomicI32 = AtomicI32::new(0);
 
-/// The slot that is given back when the process exits, with the process that holds it: a fork that exits must not give
+/// The slots that are given back when the process exits, with the process that holds them: a fork that exits must not give
 /// back what belongs to its parent.
-static HELD: Mutex<Option<(u32, Slot)>> = Mutex::new(None);
+static HELD: Mutex<Option<(u32, Vec<Slot>)>> = Mutex::new(None);
 
 /// Says something that libtest's capture does not swallow.
 pub(crate) fn say(text: &str) {
@@ -27,9 +27,9 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "lease-harness: {text}");
 }
 
-/// Keeps the slot until the process exits.
-pub(super) fn hold_until_exit(slot: Slot) {
-    *HELD.lock().unwrap_or_else(PoisonError::into_inner) = Some((std::process::id(), slot));
+/// Keeps the slots until the process exits.
+pub(super) fn hold_until_exit(slots: Vec<Slot>) {
+    *HELD.lock().unwrap_or_else(PoisonError::into_inner) = Some((std::process::id(), slots));
     finish_at_exit();
 }
 
@@ -87,10 +87,11 @@ extern "C" fn on_exit() {
 
 fn give_back() {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some((_, slot)) = held.filter(|(process, _)| *process == std::process::id()) else { return };
-    let Err(error) = slot.release() else { return };
-    if error.kind() == SlotErrorKind::Lost {
-        FORCED_CODE.store(LOST, Ordering::SeqCst);
+    let Some((_, slots)) = held.filter(|(process, _)| *process == std::process::id()) else { return };
+    for error in slots.into_iter().filter_map(|slot| slot.release().err()) {
+        if error.kind() == SlotErrorKind::Lost {
+            FORCED_CODE.store(LOST, Ordering::SeqCst);
+        }
+        say(&explain(&error));
     }
-    say(&explain(&error));
 }

@@ -8,27 +8,31 @@ use crate::harness::LossWatch;
 /// What a test has while its body runs; dropped after the body's last value, also when it panics.
 #[derive(Debug)]
 pub struct Lease {
-    loss: LossWatch,
-    turn: Option<Turn>,
+    losses: Vec<LossWatch>,
+    turns: Vec<Turn>,
 }
 
 impl Lease {
-    pub(super) fn new(loss: LossWatch, turn: Option<Turn>) -> Self {
-        Self { loss, turn }
+    pub(super) fn new(losses: Vec<LossWatch>, turns: Vec<Turn>) -> Self {
+        Self { losses, turns }
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if let Some(reason) = self.loss.reason() {
+        if let Some(reason) = self.losses.iter().find_map(LossWatch::reason) {
             lost(reason);
         }
-        drop(self.turn.take());
+        self.turns.clear();
     }
 }
 
 fn without_a_slot(site: &Site, reason: &str) -> String {
-    format!("no slot of pool `{}` for the test `{}`: {reason}", site.pool(), site.test_name())
+    let slot = match site.pools().as_slice() {
+        [pool] => format!("slot of pool `{pool}`"),
+        pools => format!("slots of the pools `{}`", pools.join("`, `")),
+    };
+    format!("no {slot} for the test `{}`: {reason}", site.test_name())
 }
 
 /// Fails the test if it has no lease.

@@ -17,7 +17,6 @@ mod test_slot;
 mod args;
 mod selection;
 
-mod background;
 mod lease;
 mod paths;
 mod request;
@@ -27,7 +26,8 @@ mod end;
 
 pub use calls::{
     process_slot, process_slot_async, process_slot_or_report, process_slot_or_report_async, test_slot, test_slot_async,
-    test_slot_or_report, test_slot_or_report_async,
+    test_slot_or_report, test_slot_or_report_async, test_slots, test_slots_async, test_slots_or_report,
+    test_slots_or_report_async,
 };
 pub use lease::Lease;
 pub use site::Site;

@@ -1,36 +1,37 @@
-//! The process form: one slot for the process, its environment in place before `main`.
+//! The process form: a slot of each pool for the process, their environment in place before `main`.
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::thread;
+use std::thread::{self, ThreadId};
 
 use super::args::process_args;
-use super::background;
 use super::end::{hold_until_exit, stop_when_lost};
 use super::lease::Lease;
 use super::paths;
 use super::request::{Ask, explain, guarded};
 use super::selection::Selection;
 use super::site::{Site, registered};
-use super::turn::{Queue, queue_of};
-use crate::harness::{LossWatch, Slot, SlotError, SlotErrorKind, Wait};
+use super::turn::{self, Queue, Turn, queue_of};
+use crate::harness::{LossWatch, Slot, SlotError, SlotErrorKind, Wait, background, quiesce, refuse_shared_variables, resume};
 
-/// The process's slot, as its tests need it.
+/// The process's slots, as its tests need them.
 struct Held {
-    pool_file: PathBuf,
-    /// How the tests that were expected name that file.
-    names: Vec<&'static str>,
-    loss: LossWatch,
-    queue: Arc<Queue>,
+    /// In the order of their paths.
+    pool_files: Vec<PathBuf>,
+    /// How the tests that were expected name those files.
+    names: Vec<Vec<&'static str>>,
+    losses: Vec<LossWatch>,
+    /// In the order in which turns are taken.
+    queues: Vec<Arc<Queue>>,
 }
 
 /// What came of the constructor.
 static PROCESS: OnceLock<Process> = OnceLock::new();
 
-/// The process's slot, or why it has none.
+/// The process's slots, or why it has none.
 enum Process {
-    /// It holds a slot of the pool in this file.
+    /// It holds a slot of each of these pools.
     Holds(Held),
     /// Its tests need a slot and could not get one, for this reason.
     Refused(String),
@@ -65,17 +66,35 @@ fn take_for(sites: &[&'static Site]) -> Result<Process, SlotError> {
     let Some(ask) = ask_for(&wanted)? else {
         return Ok(Process::NotAsked("no leased test is selected by the arguments of this process".to_owned()));
     };
-    let pool_file = canonical(ask.pool_file.clone());
-    let slot = ask.request().acquire_unbeaten()?;
-    let environment = guarded(|| set_environment(&slot));
+    let slots = acquire(&ask)?;
+    let names = wanted.iter().map(|site| site.pools()).collect();
+    let mut by_turn: Vec<_> = slots.iter().collect();
+    by_turn.sort_by_key(|slot| turn::key_of(slot));
+    let queues = by_turn.into_iter().map(queue_of).collect();
+    let losses = slots.iter().map(Slot::loss_watch).collect();
+    slots.iter().for_each(stop_when_lost);
+    hold_until_exit(slots);
+    Ok(Process::Holds(Held { pool_files: canonical(&ask.pool_files), names, losses, queues }))
+}
+
+/// Takes the slots and sets their environment.
+fn acquire(ask: &Ask) -> Result<Vec<Slot>, SlotError> {
+    refuse_shared_variables(&ask.requests())?;
+    let slots = ask.acquire(None)?;
+    // No thread of ours may run while the environment changes.
+    quiesce();
+    let environment = guarded(|| set_environments(&slots));
     // Whatever came of that: other slots of this process need the heart too.
-    slot.start_heartbeat();
+    resume();
     environment?;
-    let (loss, queue) = (slot.loss_watch(), queue_of(&slot));
-    stop_when_lost(&slot);
-    hold_until_exit(slot);
-    let names = wanted.iter().map(|site| site.pool()).collect();
-    Ok(Process::Holds(Held { pool_file, names, loss, queue }))
+    Ok(slots)
+}
+
+/// What every grant sets has room for one of them: an outer one, which whoever holds it looks for, else the one written
+/// first. What is set last stays.
+fn set_environments(slots: &[Slot]) -> Result<(), SlotError> {
+    let (joined, taken): (Vec<_>, Vec<_>) = slots.iter().partition(|slot| slot.is_joined());
+    joined.into_iter().chain(taken).rev().try_for_each(set_environment)
 }
 
 fn set_environment(slot: &Slot) -> Result<(), SlotError> {
@@ -89,16 +108,11 @@ fn set_environment(slot: &Slot) -> Result<(), SlotError> {
     Ok(())
 }
 
-/// One request for all tests of the process: the longest TTL, the longest wait; pool and owner must be the same.
+/// One request for all tests of the process: the longest TTL, the longest wait; pools and owner must be the same.
 fn ask_for(sites: &[&'static Site]) -> Result<Option<Ask>, SlotError> {
     let mut asked: Option<(Ask, &Site)> = None;
     for site in sites {
-        let ask = Ask {
-            pool_file: paths::find(site.pool())?,
-            ttl_minutes: site.asked_ttl_minutes(),
-            wait: site.asked_wait(),
-            owner: site.asked_owner(),
-        };
+        let ask = Ask::of(site)?;
         asked = Some(match asked {
             None => (ask, site),
             Some((first, first_site)) => (together(first, first_site, ask, site)?, first_site),
@@ -107,10 +121,16 @@ fn ask_for(sites: &[&'static Site]) -> Result<Option<Ask>, SlotError> {
     Ok(asked.map(|(ask, _)| ask))
 }
 
-/// The same file has the same name, however it was written. For comparing only: what a pool file says is relative to where
-/// it was found.
-fn canonical(file: PathBuf) -> PathBuf {
-    file.canonicalize().unwrap_or(file)
+/// The same files have the same names in the same order, however they were written. For comparing only: what a pool file
+/// says is relative to where it was found.
+fn canonical(files: &[PathBuf]) -> Vec<PathBuf> {
+    let mut files: Vec<_> = files.iter().map(|file| file.canonicalize().unwrap_or_else(|_| file.clone())).collect();
+    files.sort();
+    files
+}
+
+fn shown(files: &[PathBuf]) -> String {
+    files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(" and ")
 }
 
 fn together(first: Ask, first_site: &Site, next: Ask, next_site: &Site) -> Result<Ask, SlotError> {
@@ -121,8 +141,8 @@ fn together(first: Ask, first_site: &Site, next: Ask, next_site: &Site) -> Resul
             format!("the tests {tests} share this process and its slot, but not the {what}: {first}, {next}; {way_out}");
         SlotError::new(SlotErrorKind::Usage, message)
     };
-    if canonical(first.pool_file.clone()) != canonical(next.pool_file.clone()) {
-        return Err(differ("pool", &first.pool_file.display(), &next.pool_file.display()));
+    if canonical(&first.pool_files) != canonical(&next.pool_files) {
+        return Err(differ("pool", &shown(&first.pool_files), &shown(&next.pool_files)));
     }
     if let (Some(owner), Some(other)) = (first.owner, next.owner)
         && owner != other
@@ -130,7 +150,7 @@ fn together(first: Ask, first_site: &Site, next: Ask, next_site: &Site) -> Resul
         return Err(differ("owner", &owner, &other));
     }
     Ok(Ask {
-        pool_file: first.pool_file,
+        pool_files: first.pool_files,
         ttl_minutes: longest_ttl(first.ttl_minutes, next.ttl_minutes),
         wait: longest_wait(first.wait, next.wait),
         owner: first.owner.or(next.owner),
@@ -163,41 +183,50 @@ fn held_for(site: &Site) -> Result<&'static Held, String> {
     }
 }
 
-/// Whether the slot is of the pool that the test wants. The file is only looked for if it was not found before: a test may
-/// have changed the working directory.
+/// Whether the slots are of the pools that the test wants. The files are only looked for if they were not found before: a
+/// test may have changed the working directory.
 fn is_about(held: &Held, site: &Site) -> Result<(), String> {
-    if held.names.contains(&site.pool()) {
+    let names = site.pools();
+    if held.names.contains(&names) {
         return Ok(());
     }
-    match paths::find(site.pool()).map(canonical) {
-        Ok(file) if file == held.pool_file => Ok(()),
-        Ok(file) => Err(other_pool(&file, &held.pool_file)),
-        Err(error) => Err(explain(&error)),
-    }
+    let files = names.into_iter().map(paths::find).collect::<Result<Vec<_>, _>>().map_err(|error| explain(&error))?;
+    let files = canonical(&files);
+    if files == held.pool_files { Ok(()) } else { Err(other_pools(&files, &held.pool_files)) }
 }
 
-fn other_pool(wanted: &Path, held: &Path) -> String {
-    let (wanted, held) = (wanted.display(), held.display());
+fn other_pools(wanted: &[PathBuf], held: &[PathBuf]) -> String {
+    let (wanted, held) = (shown(wanted), shown(held));
     format!("this process holds a slot of {held}, not of {wanted}: it was not expected to run this test")
 }
 
-/// Waits for the test's turn over the process's slot.
+/// Waits for the test's turn over the process's slots.
 pub(super) fn enter(site: &Site) -> Result<Lease, String> {
     let held = held_for(site)?;
-    let turn = Arc::clone(&held.queue).wait(thread::current().id()).map_err(|error| error.to_string())?;
-    Ok(Lease::new(held.loss.clone(), Some(turn)))
+    let asking = thread::current().id();
+    let turns = held.queues.iter().map(|queue| Arc::clone(queue).wait(asking)).collect::<Result<_, _>>();
+    Ok(held.lease(turns.map_err(|error| error.to_string())?))
 }
 
 /// Like [`enter`], without blocking the thread.
 pub(super) async fn enter_async(site: &Site) -> Result<Lease, String> {
     let held = held_for(site)?;
-    let queue = Arc::clone(&held.queue);
     let asking = thread::current().id();
-    let turn = match Arc::clone(&queue).take_if_free(asking) {
-        Some(turn) => turn,
-        None => background::run(move |_| queue.wait_elsewhere(asking)).await.map_err(|error| error.to_string())?,
+    let turns = match held.queues.iter().map(|queue| Arc::clone(queue).take_if_free(asking)).collect() {
+        Some(turns) => turns,
+        None => background::run(move |_| held.wait_elsewhere(asking)).await.map_err(|error| error.to_string())?,
     };
-    Ok(Lease::new(held.loss.clone(), Some(turn)))
+    Ok(held.lease(turns))
+}
+
+impl Held {
+    fn wait_elsewhere(&self, asking: ThreadId) -> Vec<Turn> {
+        self.queues.iter().map(|queue| Arc::clone(queue).wait_elsewhere(asking)).collect()
+    }
+
+    fn lease(&self, turns: Vec<Turn>) -> Lease {
+        Lease::new(self.losses.clone(), turns)
+    }
 }
 
 #[cfg(test)]

@@ -3,25 +3,53 @@
 use std::error::Error;
 use std::fmt::Write as _;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::end::say;
-use crate::harness::{SlotError, SlotErrorKind, SlotRequest, Wait, Waiting, minutes};
+use super::paths;
+use super::site::Site;
+use crate::harness::{Slot, SlotError, SlotErrorKind, SlotRequest, Wait, Waiting, acquire_all, minutes};
 
-/// What is asked of which pool.
+/// What is asked of which pools.
 #[derive(Clone, Debug)]
 pub(super) struct Ask {
-    pub(super) pool_file: PathBuf,
+    pub(super) pool_files: Vec<PathBuf>,
     pub(super) ttl_minutes: Option<f64>,
     pub(super) wait: Wait,
     pub(super) owner: Option<&'static str>,
 }
 
 impl Ask {
-    /// The request; while it waits, each change of its place is told on stderr, also of a test whose output is captured:
+    /// What the test at this place asks.
+    pub(super) fn of(site: &Site) -> Result<Self, SlotError> {
+        Ok(Self {
+            pool_files: site.pools().into_iter().map(paths::find).collect::<Result<_, _>>()?,
+            ttl_minutes: site.asked_ttl_minutes(),
+            wait: site.asked_wait(),
+            owner: site.asked_owner(),
+        })
+    }
+
+    /// Takes a slot of each pool, as long as somebody waits for them.
+    pub(super) fn acquire(&self, given_up: Option<&Arc<AtomicBool>>) -> Result<Vec<Slot>, SlotError> {
+        let requests = self.requests().into_iter().map(|request| match given_up {
+            Some(given_up) => request.give_up_when(Arc::clone(given_up)),
+            None => request,
+        });
+        acquire_all(requests.collect(), self.wait)
+    }
+
+    /// A request for each pool.
+    pub(super) fn requests(&self) -> Vec<SlotRequest> {
+        self.pool_files.iter().map(|file| self.request(file)).collect()
+    }
+
+    /// While a request waits, each change of its place is told on stderr, also of a test whose output is captured:
     /// otherwise it would look stuck.
-    pub(super) fn request(self) -> SlotRequest {
-        let mut request = SlotRequest::from_file(self.pool_file).wait(self.wait).on_wait(tell_place);
+    fn request(&self, pool_file: &Path) -> SlotRequest {
+        let mut request = SlotRequest::from_file(pool_file).on_wait(tell_place);
         if let Some(minutes) = self.ttl_minutes {
             request = request.ttl_minutes(minutes);
         }

@@ -12,6 +12,8 @@ pub struct Site {
     module: &'static str,
     function: &'static str,
     pool: &'static str,
+    /// The test takes a slot of each of these as well.
+    other_pools: &'static [&'static str],
     ttl_minutes: Option<f64>,
     wait: Wait,
     owner: Option<&'static str>,
@@ -27,6 +29,7 @@ impl Site {
             module,
             function,
             pool,
+            other_pools: &[],
             ttl_minutes: None,
             wait: Wait::Forever,
             owner: None,
@@ -34,6 +37,11 @@ impl Site {
             should_panic: false,
             several: false,
         }
+    }
+
+    /// Further pools, of each of which the test takes a slot.
+    pub const fn and_pools(self, others: &'static [&'static str]) -> Self {
+        Self { other_pools: others, ..self }
     }
 
     /// TTL in minutes.
@@ -89,8 +97,9 @@ impl Site {
         Candidate { name: self.test_name(), ignored: self.ignored, should_panic: self.should_panic, several: self.several }
     }
 
-    pub(super) fn pool(&self) -> &'static str {
-        self.pool
+    /// The pool files, in the order in which they were written.
+    pub(super) fn pools(&self) -> Vec<&'static str> {
+        std::iter::once(self.pool).chain(self.other_pools.iter().copied()).collect()
     }
 
     pub(super) fn asked_ttl_minutes(&self) -> Option<f64> {

@@ -98,13 +98,17 @@ impl Drop for Turn {
     }
 }
 
-/// The store's directory and the slot's lease kind.
+/// The store's directory and the slot's lease kind. Who takes several turns takes them in this order.
 type Key = (PathBuf, String);
+
+pub(super) fn key_of(slot: &Slot) -> Key {
+    (slot.store_dir().to_owned(), slot.kind().to_owned())
+}
 
 /// The queue for this slot, the same for everyone in the process who shares it.
 pub(super) fn queue_of(slot: &Slot) -> Arc<Queue> {
     static QUEUES: Mutex<Vec<(Key, Arc<Queue>)>> = Mutex::new(Vec::new());
-    let key = (slot.store_dir().to_owned(), slot.kind().to_owned());
+    let key = key_of(slot);
     let mut queues = QUEUES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, queue)) = queues.iter().find(|(known, _)| *known == key) {
         return Arc::clone(queue);

@@ -62,6 +62,10 @@ impl SlotError {
             Outcome::EntryLost { .. } => {
                 format!("our place in the queue of pool {pool} was taken away; was this process suspended? run it again")
             }
+            Outcome::Standoff { .. } => format!(
+                "whoever holds a slot of pool {pool} waits for a slot that this process is already under (LEASE_GRANTS), so neither \
+                 would ever go on: pools are taken in the order of their names, so take an outer lease of pool {pool}, or none"
+            ),
             Outcome::Cancelled { .. } | Outcome::Granted(_) => format!("the wait for a slot of pool {pool} was ended"),
         };
         Self { answer: Some(Box::new(outcome.to_json())), ..Self::new(SlotErrorKind::Refused, message) }

@@ -1,5 +1,6 @@
 //! A process or a test under a grant: environment, heartbeat, child, exit.
 
+pub(crate) mod background;
 mod child;
 pub mod detached;
 mod ending;
@@ -7,6 +8,7 @@ mod error;
 mod grants;
 mod nextest_run;
 mod request;
+mod several;
 mod slot;
 mod times;
 mod who;
@@ -19,7 +21,9 @@ pub use request::{PoolInfo, SlotRequest, Waiting};
 pub use slot::Slot;
 pub use who::session_text;
 
+pub(crate) use crate::store::{quiesce, resume};
 pub(crate) use crate::sys::exit::{at_exit, exit_now};
+pub(crate) use several::{acquire_all, refuse_shared_variables};
 pub(crate) use times::minutes;
 
 pub use crate::pool::{CommandOverrides, Wait};

@@ -1,5 +1,6 @@
 //! Asking for a slot.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,17 +8,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use super::background;
 use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
 use super::nextest_run::NextestRun;
+use super::several::Place;
 use super::slot::{Slot, loss_watch};
 use super::who;
 use crate::json::number_text;
 use crate::pool::{
-    CommandOverrides, Outcome, Pool, PoolFile, PoolFileError, PoolOptions, PoolStatus, SlotWanted, Standing, Wait,
+    CommandOverrides, Holding, Outcome, Pool, PoolFile, PoolFileError, PoolOptions, PoolStatus, SlotWanted, Standing, Wait,
 };
-use crate::store::{self, Found, LeaseStore, StoreOptions};
+use crate::store::{Found, LeaseStore, StoreOptions};
 use crate::sys::disk;
 
 /// Where a waiter stands.
@@ -74,6 +77,8 @@ pub struct SlotRequest {
     leave_on_signals: bool,
     given_up: Option<Arc<AtomicBool>>,
     run: Option<NextestRun>,
+    /// Kinds of slots that the asker has taken for the same work, all of them before this one in the common order.
+    holds: Vec<String>,
 }
 
 impl fmt::Debug for SlotRequest {
@@ -101,6 +106,7 @@ impl SlotRequest {
             leave_on_signals: false,
             given_up: None,
             run: None,
+            holds: Vec::new(),
         }
     }
 
@@ -162,7 +168,8 @@ impl SlotRequest {
         self
     }
 
-    /// Called each time the place in the queue changes, on the calling thread.
+    /// Called each time the place in the queue changes, on the thread that waits: the calling one, or that of
+    /// [`SlotRequest::acquire_async`].
     #[must_use]
     pub fn on_wait(mut self, listener: impl FnMut(&Waiting) + Send + 'static) -> Self {
         self.listener = Some(Box::new(listener));
@@ -200,6 +207,11 @@ impl SlotRequest {
     pub(crate) fn or_else(mut self, session: String, listener: impl FnMut(&Waiting) + Send + 'static) -> Self {
         self.session.get_or_insert(session);
         self.listener.get_or_insert_with(|| Box::new(listener));
+        self
+    }
+
+    pub(super) fn holding(mut self, kinds: Vec<String>) -> Self {
+        self.holds = kinds;
         self
     }
 
@@ -286,12 +298,21 @@ impl SlotRequest {
         Ok(self.open()?.status()?)
     }
 
-    /// The same as [`SlotRequest::acquire`], and no thread of ours runs when it returns; [`Slot::start_heartbeat`] has to
-    /// follow. For a moment in which the process's environment may be changed.
-    pub(crate) fn acquire_unbeaten(self) -> Result<Slot, SlotError> {
-        let slot = self.acquire()?;
-        store::quiesce();
-        Ok(slot)
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Where the pool is.
+    pub(super) fn place(&self) -> Result<Place, SlotError> {
+        let pool = self.open()?;
+        Ok(Place { store: grants::real(pool.store().dir()), pool: pool.file().name().to_owned() })
+    }
+
+    /// The pool's name, and the variables that a grant of it may set besides those of every grant.
+    pub(super) fn variables(&self) -> Result<(String, BTreeSet<String>), SlotError> {
+        let pool = self.open()?;
+        let variables = pool.file().slots().iter().flat_map(|slot| slot.grant_env().iter().map(|(name, _)| name.clone()));
+        Ok((pool.file().name().to_owned(), variables.collect()))
     }
 
     /// Waits for a slot and holds it; joins an outer grant of the same pool in the same store instead.
@@ -318,17 +339,20 @@ impl SlotRequest {
         {
             let granted = grants::OuterGrant::of_lease(slot, &record);
             let mut slot = join(pool, &granted)?;
-            slot.let_others_join(&granted);
+            slot.let_others_join();
             return Ok(slot);
         }
         let owner = self.owner_name(&pool)?;
         let mut listener = self.listener.take();
         let session = self.session.clone().unwrap_or_else(|| who::session(&self.store.env));
+        let (kinds, is_out_of_order) = self.keeps_meanwhile(&pool)?;
+        let holding = Holding { kinds: &kinds, is_out_of_order };
         let wanted = SlotWanted {
             request_id: self.run.as_ref().map(NextestRun::id),
             session: Some(&session),
             wait: self.wait,
             heartbeat: self.heartbeat,
+            holding,
             ..SlotWanted::by(&owner)
         };
         let loss = loss_watch()?;
@@ -347,6 +371,45 @@ impl SlotRequest {
             (Ok(refusal), None) => Err(SlotError::refused(pool.file().name(), &refusal)),
             (Err(error), None) => Err(error.into()),
         }
+    }
+}
+
+impl SlotRequest {
+    /// The kinds of leases in the pool's store that stay held while a slot is waited for, and whether the pool of one of them
+    /// comes behind this one.
+    fn keeps_meanwhile(&self, pool: &Pool) -> Result<(Vec<String>, bool), SlotError> {
+        let (mut kinds, mut is_out_of_order) = (self.holds.clone(), false);
+        for (outer_pool, outer) in grants::all_in(&self.store.env, pool.store().dir()) {
+            if matches!(pool.store().found(&outer.kind)?, Found::Lease(record) if record.token() == Some(&outer.token)) {
+                is_out_of_order |= pool.file().name() < outer_pool.as_str();
+                kinds.push(outer.kind);
+            }
+        }
+        Ok((kinds, is_out_of_order))
+    }
+
+    /// The same as [`SlotRequest::acquire`] for async code, under whatever runtime: the wait is that of a thread of its own,
+    /// which ends with it. Nothing happens before the future is polled.
+    ///
+    /// Dropped while it waits, the future leaves the queue; dropped when the slot is granted, it gives it back.
+    ///
+    /// # Errors
+    /// As [`SlotRequest::acquire`]; `Internal` when there can be no further thread.
+    ///
+    /// # If the process dies
+    /// As with [`SlotRequest::acquire`].
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), lease_harness::SlotError> {
+    /// let slot = lease_harness::SlotRequest::from_file("pool.json").acquire_async().await?;
+    /// # slot.release()
+    /// # }
+    /// ```
+    pub async fn acquire_async(self) -> Result<Slot, SlotError> {
+        let acquired = background::run(|given_up| self.give_up_when(given_up).acquire()).await;
+        acquired.map_err(|error| SlotError::new(SlotErrorKind::Internal, format!("cannot start a thread: {error}")))?
     }
 }
 

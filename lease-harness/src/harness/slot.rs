@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::de::DeserializeOwned;
@@ -11,9 +11,8 @@ use super::child::LossWatch;
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
 use crate::json::{Json, plain_text};
-use crate::pool::{Cleaned, HeldSlot, Pool, RUN_TOKEN, SlotDef};
+use crate::pool::{self, Cleaned, HeldSlot, Pool, RUN_TOKEN, SlotDef};
 use crate::store::{self, Env, Found, Released};
-use crate::sys::process;
 
 /// A held slot. Its lease is kept alive by the process's heartbeat thread; dropping it gives it back.
 ///
@@ -56,7 +55,6 @@ impl Slot {
         if let Some(reason) = held.lost() {
             loss.declare(reason);
         }
-        let to_join = grants::OuterGrant::of(grant);
         let mut slot = Self {
             process: std::process::id(),
             slot: grant.slot().clone(),
@@ -71,8 +69,25 @@ impl Slot {
             pool,
         };
         slot.envs = slot.environment();
-        slot.let_others_join(&to_join);
+        slot.let_others_join();
         slot
+    }
+
+    /// This grant as an outer one of others.
+    pub(super) fn grant_document(&self) -> Json {
+        let grant = grants::OuterGrant {
+            slot_id: self.slot.id().clone(),
+            kind: self.kind().to_owned(),
+            owner: self.owner.clone(),
+            token: self.token.clone(),
+        };
+        grants::document(self.store_dir(), self.pool(), &grant)
+    }
+
+    /// Says under which grants a process under this one is.
+    pub(super) fn set_grants(&mut self, grants: String) {
+        self.envs.retain(|(name, _)| name != grants::VARIABLE);
+        self.envs.push((grants::VARIABLE.to_owned(), grants));
     }
 
     pub(super) fn joined(pool: Pool, slot: SlotDef, owner: &str, token: &str, fence: Option<u64>) -> Result<Self, SlotError> {
@@ -96,9 +111,8 @@ impl Slot {
     }
 
     /// Adds what lets a process under this grant join it.
-    pub(super) fn let_others_join(&mut self, grant: &grants::OuterGrant) {
-        let grants = grants::with(&Env::Process, self.store_dir(), self.pool(), grant);
-        self.envs.push((grants::VARIABLE.to_owned(), grants));
+    pub(super) fn let_others_join(&mut self) {
+        self.set_grants(grants::with(&Env::Process, [self.grant_document()]));
     }
 
     fn environment(&self) -> Vec<(String, String)> {
@@ -215,16 +229,36 @@ impl Slot {
         self.loss.clone()
     }
 
-    /// Runs the pool's reset and health commands on the slot.
+    /// A folder for this grant alone, empty when it is first asked for; afterwards always the same. Who joined an outer grant
+    /// shares that one's folder. It lies in the store, which is on a disk and not in memory.
     ///
     /// # Errors
-    /// `Refused` when a command failed, `Lost` when the slot is not ours any more.
+    /// `Lost` when the slot is not ours any more, `Internal` when the folder cannot be made.
+    ///
+    /// # If the process dies
+    /// The folder is removed by whoever gives the slot to the next in line. Giving the slot back removes it as well.
+    pub fn temp_dir(&self) -> Result<PathBuf, SlotError> {
+        // A folder that was made after the lease had ended would be in nobody's way, and in nobody's care.
+        self.check_held()?;
+        let no_number = || SlotError::new(SlotErrorKind::Internal, "a grant without a fence number has no folder");
+        Ok(self.pool.temp_dir(&self.slot, self.fence.ok_or_else(no_number)?)?)
+    }
+
+    /// Makes the slot as clean as it was: empties [`Slot::temp_dir`] and runs the pool's reset and health commands.
+    ///
+    /// # Errors
+    /// `Refused` when a command failed, `Lost` when the slot is not ours any more, `Internal` when the folder cannot be
+    /// emptied.
     pub fn reset(&self) -> Result<(), SlotError> {
         match self.pool.reset(&self.slot, &self.owner, &self.token)? {
             Cleaned::Failed { error } => Err(SlotError::new(SlotErrorKind::Refused, error)),
             Cleaned::NotOwner | Cleaned::NotHeld | Cleaned::Held { .. } => Err(self.lost_error()),
-            Cleaned::Reset | Cleaned::Reprovisioned => Ok(()),
+            Cleaned::Reset | Cleaned::Reprovisioned => self.empty_temp_dir(),
         }
+    }
+
+    fn empty_temp_dir(&self) -> Result<(), SlotError> {
+        self.fence.map_or(Ok(()), |fence| Ok(self.pool.empty_temp_dir(&self.slot, fence)?))
     }
 
     /// What carries this grant's token, for somebody who outlives the slot.
@@ -265,7 +299,7 @@ impl Slot {
             return Err(SlotError::new(SlotErrorKind::Usage, message));
         }
         if self.joined {
-            return self.check_joined();
+            return self.check_held();
         }
         // No beat may come behind the release.
         if self.held.take().is_none() {
@@ -286,7 +320,7 @@ impl Slot {
         }
     }
 
-    fn check_joined(&self) -> Result<(), SlotError> {
+    fn check_held(&self) -> Result<(), SlotError> {
         match self.pool.store().found(self.slot.kind())? {
             Found::Lease(record) if record.token() == Some(&self.token) => Ok(()),
             _ => Err(self.lost_error()),
@@ -303,12 +337,6 @@ impl Slot {
         };
         SlotError::new(SlotErrorKind::Lost, self.loss.reason().map_or_else(found_out, str::to_owned))
     }
-
-    /// Starts the heartbeat that `acquire_unbeaten` left out.
-    #[expect(clippy::unused_self, reason = "there is nothing to start without a slot")]
-    pub(crate) fn start_heartbeat(&self) {
-        store::resume();
-    }
 }
 
 /// The processes of a grant besides this one.
@@ -324,7 +352,7 @@ impl Survivors {
 
     /// Ends them, and waits until they are gone.
     pub(crate) fn end(&self) -> std::io::Result<()> {
-        process::kill_marked(RUN_TOKEN, &self.token).map(drop)
+        pool::end_processes_of(&self.token).map(drop)
     }
 }
 

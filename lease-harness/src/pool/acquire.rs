@@ -6,6 +6,7 @@ use super::error::PoolResult;
 use super::prepare::{HeldSlot, Preparing};
 use super::queue::{Entry, Mode, Queue};
 use super::slot::SlotDef;
+use super::standoff::Holding;
 use super::{Pool, decide, eta};
 use crate::json::{Json, object};
 use crate::store::{AcquireRequest, Acquired, Found, Record};
@@ -39,13 +40,17 @@ pub struct SlotWanted<'a> {
     pub poll: Option<Duration>,
     /// The pause between two heartbeats of the lease; a sixth of its lifetime if not given.
     pub heartbeat: Option<Duration>,
+    /// What the asker keeps while it waits.
+    pub holding: Holding<'a>,
 }
 
 impl<'a> SlotWanted<'a> {
     /// A slot for `owner`, whenever there is one.
     #[must_use]
     pub fn by(owner: &'a str) -> Self {
-        Self { owner, request_id: None, session: None, ttl_minutes: None, wait: Wait::Forever, poll: None, heartbeat: None }
+        let holding = Holding::default();
+        let (wait, poll, heartbeat) = (Wait::Forever, None, None);
+        Self { owner, request_id: None, session: None, ttl_minutes: None, wait, poll, heartbeat, holding }
     }
 }
 
@@ -93,6 +98,11 @@ pub enum Outcome {
         /// The limit of silence, in milliseconds.
         waiter_stale_ms: f64,
     },
+    /// We hold something out of order, and everybody who could give us a slot waits for those who wait for that.
+    Standoff {
+        /// The request.
+        request_id: String,
+    },
     /// The listener said to stop waiting.
     Cancelled {
         /// The request.
@@ -128,6 +138,7 @@ impl Outcome {
                 let note = format!("queue entry dropped as stale (waiterStaleMs={limit}) — re-run acquire");
                 with(refused("queue_entry_lost"), vec![("request_id", Json::from(request_id)), ("note", Json::from(note))])
             }
+            Self::Standoff { request_id } => with(refused("standoff"), vec![("request_id", Json::from(request_id))]),
             Self::Cancelled { request_id } => with(refused("cancelled"), vec![("request_id", Json::from(request_id))]),
         }
     }
@@ -223,7 +234,7 @@ impl Pool {
             Acquired::Acquired { record, previous, kind } => {
                 if let Some(previous) = previous {
                     if let Found::Lease(record) = &previous {
-                        self.forget_grant_of(record);
+                        self.forget_grant_of(slot.kind(), record);
                     }
                     let shown = previous.to_json(&kind);
                     self.journal("slot_takeover_on_grant", [("slot_id", slot.id().clone()), ("previous", shown)]);

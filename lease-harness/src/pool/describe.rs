@@ -8,7 +8,7 @@ use crate::store::Found;
 use crate::sys::disk;
 
 /// What the pool's present users agree on. A name with a dot is no part of the format.
-const AGREED: &str = ".pool.json";
+pub(super) const AGREED: &str = ".pool.json";
 
 impl Pool {
     /// Checks that whoever uses the pool now describes it as we do; if nobody does, our description counts from now on.

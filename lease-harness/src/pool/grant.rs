@@ -146,11 +146,15 @@ impl Pool {
         self.write_file(&format!("{FOLDER}/{request_id}.json"), &text)
     }
 
-    /// A blocking grant has told its holder everything; its file serves nobody once the lease has ended.
-    pub(super) fn forget_grant_of(&self, record: &Record) {
-        if self.store.has_additions()
-            && let Some(path) = blocking_request(record).and_then(|request_id| self.grant_path(&request_id))
-        {
+    /// A blocking grant has told its holder everything; its file serves nobody once the lease has ended, nor does its folder.
+    pub(super) fn forget_grant_of(&self, kind: &str, record: &Record) {
+        if !self.store.has_additions() {
+            return;
+        }
+        if let Some(fence) = record.fence() {
+            let _ = self.remove_temp_dir(kind, fence);
+        }
+        if let Some(path) = blocking_request(record).and_then(|request_id| self.grant_path(&request_id)) {
             let _ = disk::remove_file(&path);
         }
     }
@@ -180,6 +184,9 @@ impl Pool {
             && self.store.is_dead(lock, &record, self.store.now_ms())
         {
             let _ = self.store.reap(lock);
+        }
+        if self.store.has_additions() {
+            self.tidy_temp_dirs();
         }
         self.store.tidy();
     }

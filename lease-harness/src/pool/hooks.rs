@@ -184,7 +184,7 @@ impl Pool {
             }
             if stop() {
                 // Whatever of it cannot be ended, the command itself has ended when we go on.
-                let marked = mark.map(|token| process::kill_marked(super::RUN_TOKEN, token)).transpose();
+                let marked = mark.map(super::end_processes_of).transpose();
                 child.kill()?;
                 let status = child.wait()?;
                 return marked.map(|_| status);

@@ -19,7 +19,9 @@ mod queue;
 mod request;
 mod salvage;
 mod slot;
+mod standoff;
 mod sweep;
+mod temp_dir;
 mod template;
 mod tend;
 mod upkeep;
@@ -28,6 +30,7 @@ mod waiting;
 
 use std::fmt;
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -43,6 +46,7 @@ pub use prepare::HeldSlot;
 pub use queue::{Entry, Joined, Mode};
 pub use request::Requested;
 pub use slot::SlotDef;
+pub use standoff::Holding;
 pub use sweep::Swept;
 pub use tend::Tended;
 pub use upkeep::Cleaned;
@@ -53,10 +57,12 @@ pub(crate) use nudge::NUDGE_MARK;
 use crate::json::{Json, Object, number_from_text};
 use crate::store::{self, Beat, Beaten, Env, LeaseStore};
 use crate::sys::disk::{self, At};
-use crate::sys::process;
+use crate::sys::process::{self, Mark};
 
 /// What marks the processes of a grant in their environment.
 pub(crate) const RUN_TOKEN: &str = "POOL_RUN_TOKEN";
+/// Names the grants that a process works under, outermost first: the mark has room for one.
+pub(crate) const GRANTS: &str = "LEASE_GRANTS";
 const JOURNAL: &str = "pool.log";
 
 /// How a pool is opened.
@@ -206,10 +212,15 @@ impl Pool {
         let token = token.to_owned();
         let started = Beat::start(lease, move |reason| {
             on_lost(reason);
-            let _ = process::kill_marked(RUN_TOKEN, &token);
+            let _ = end_processes_of(&token);
         });
         started.map_err(|error| PoolError::internal(format!("cannot start the heartbeat thread: {error}")))
     }
+}
+
+/// Ends every process that works under the grant with this token, also if it is under others as well; how many there were.
+pub(crate) fn end_processes_of(token: &str) -> io::Result<usize> {
+    process::kill_marked(Mark { name: RUN_TOKEN, value: token, list: Some(GRANTS) })
 }
 
 fn ttl_from_env(env: &Env) -> PoolResult<Option<f64>> {

@@ -55,7 +55,7 @@ impl Pool {
             Ok(Some(status)) if status.success() => Ok(()),
             Ok(Some(status)) => Err(format!("the nudge command failed ({status})")),
             Ok(None) => {
-                let _ = process::kill_marked(NUDGE_MARK, grant.request_id());
+                let _ = process::kill_marked(process::Mark { name: NUDGE_MARK, value: grant.request_id(), list: None });
                 let _ = child.kill().and_then(|()| child.wait());
                 Err(format!("the nudge command was ended after {} s", LIMIT.as_secs()))
             }

@@ -8,10 +8,9 @@ use super::grant::{self, Grant, Granted};
 use super::hooks::{Action, Stop, Unready};
 use super::queue::Mode;
 use super::slot::SlotDef;
-use super::{Pool, RUN_TOKEN};
+use super::{Pool, end_processes_of};
 use crate::json::{Json, number_text};
 use crate::store::{self, Beat, Found, LostNote, Record};
-use crate::sys::process;
 
 /// A granted slot whose lease is kept alive until this is dropped. Dropping does not give the slot back.
 #[derive(Debug)]
@@ -164,7 +163,7 @@ impl Preparing<'_> {
 
     fn failed(&self, state: &str, event: &str, why: Unready) -> PoolError {
         // What the command has started and left behind can be told by its token now, and by nobody afterwards.
-        let _ = process::kill_marked(RUN_TOKEN, self.token());
+        let _ = end_processes_of(self.token());
         self.give_back();
         let error = self.record(state, event, &why.text, [("error", Json::from(&why.text))]);
         match why.source {
@@ -176,7 +175,7 @@ impl Preparing<'_> {
     /// The slot is given back because nobody wants it any more, and no file has to tell: who brought that about knows. The
     /// request has left the queue before; one that never stood there has no next look that would find that out.
     fn given_up(&self, why: &str) -> PoolResult<Option<HeldSlot>> {
-        let _ = process::kill_marked(RUN_TOKEN, self.token());
+        let _ = end_processes_of(self.token());
         self.give_back();
         self.pool.journal_ours("grant_cancelled", self.which().into_iter().chain([("reason", Json::from(why))]));
         if self.request.is_queued {

@@ -9,7 +9,7 @@ use crate::json::{Json, Object, object};
 use crate::store::{self, AcquireRequest, Acquired, Found, Vital};
 use crate::sys::disk;
 
-const QUEUE: &str = "queue.json";
+pub(super) const QUEUE: &str = "queue.json";
 const STATS: &str = "stats.json";
 const LOCK_TTL_MINUTES: f64 = 1.0;
 const LOCK_WAIT: Duration = Duration::from_secs(10);
@@ -50,6 +50,16 @@ impl Mode {
     }
 }
 
+/// Who is to wait.
+pub(super) struct NewEntry<'a> {
+    pub(super) id: &'a str,
+    pub(super) owner: &'a str,
+    pub(super) session: Option<&'a str>,
+    pub(super) mode: Mode,
+    /// Kinds of leases in this store.
+    pub(super) holds: &'a [String],
+}
+
 /// One who waits. Keys that we do not know are kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
@@ -57,18 +67,27 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn new(id: &str, owner: &str, session: &str, mode: Mode, now: &str, alive: Option<&str>) -> Self {
+    fn new(new: &NewEntry<'_>, now: &str, alive: Option<&str>) -> Self {
         let mut members = Object::new();
-        members.insert("id", id);
-        members.insert("owner", owner);
-        members.insert("session", session);
-        members.insert("mode", mode.word());
+        members.insert("id", new.id);
+        members.insert("owner", new.owner);
+        members.insert("session", new.session.unwrap_or(new.owner));
+        members.insert("mode", new.mode.word());
         members.insert("enqueuedAt", now);
         members.insert("heartbeat", now);
         if let Some(alive) = alive {
             members.insert("alive", alive);
         }
+        if !new.holds.is_empty() {
+            members.insert("holds", Json::Array(new.holds.iter().map(Json::from).collect()));
+        }
         Self { members }
+    }
+
+    /// The kinds of the leases that its owner keeps while it waits.
+    pub(super) fn holds(&self) -> Vec<String> {
+        let kinds = self.members.get("holds").and_then(Json::as_array).unwrap_or_default();
+        kinds.iter().filter_map(|kind| kind.as_str().map(str::to_owned)).collect()
     }
 
     /// An entry needs an id that is text; what has none is nobody.
@@ -125,7 +144,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    fn from_bytes(bytes: Option<&[u8]>) -> Self {
+    pub(super) fn from_bytes(bytes: Option<&[u8]>) -> Self {
         let Some(bytes) = bytes else { return Self::default() };
         let Ok(document) = Json::parse_bytes(bytes) else {
             return Self { entries: entries_in_text(&String::from_utf8_lossy(bytes)), damaged: true };
@@ -332,19 +351,18 @@ impl Pool {
     /// The entry is dropped as soon as anybody looks who believes in proofs of life, else when its heartbeat is stale.
     pub fn enqueue(&self, owner: &str, session: Option<&str>, mode: Mode) -> PoolResult<Joined> {
         let id = self.store.ids().fresh();
-        self.enqueue_as(&id, owner, session, mode)
+        self.enqueue_as(&NewEntry { id: &id, owner, session, mode, holds: &[] })
     }
 
-    pub(super) fn enqueue_as(&self, id: &str, owner: &str, session: Option<&str>, mode: Mode) -> PoolResult<Joined> {
-        self.store.fence().check(owner)?;
-        let session = session.unwrap_or(owner);
+    pub(super) fn enqueue_as(&self, new: &NewEntry<'_>) -> PoolResult<Joined> {
+        self.store.fence().check(new.owner)?;
         let proof = self.store.proof_of_life()?;
         // Whatever can fail comes before the entry is written: who is told of a failure does not know that it waits.
         let average = self.moving_avg_ms()?;
-        let mut locked = LockedQueue::lock(self, owner)?;
+        let mut locked = LockedQueue::lock(self, new.owner)?;
         locked.drop_stale();
         let now = store::iso(self.store.now_ms()).unwrap_or_default();
-        let entry = Entry::new(id, owner, session, mode, &now, proof.as_ref().map(store::ProofOfLife::id));
+        let entry = Entry::new(new, &now, proof.as_ref().map(store::ProofOfLife::id));
         locked.queue.entries.push(entry.clone());
         locked.write()?;
         let position = locked.queue.entries.len();

@@ -8,7 +8,6 @@ use super::queue::{Entry, LockedQueue};
 use super::slot::SlotDef;
 use crate::json::{Json, object};
 use crate::store::{Found, Reaped, Record, Vital};
-use crate::sys::process;
 
 /// What a sweep cleared away.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -95,7 +94,7 @@ impl Pool {
         let Reaped::Reaped { previous, .. } = self.store.reap(slot.kind())? else { return Ok(None) };
         let (shown, owner) = match &previous {
             Found::Lease(record) => {
-                self.forget_grant_of(record);
+                self.forget_grant_of(slot.kind(), record);
                 (record.to_json(), Json::from(record.owner()))
             }
             found => (found.to_json(slot.kind()), Json::Null),
@@ -120,6 +119,6 @@ impl Pool {
         };
         let Some(token) = record.token().filter(|_| binds_nobody) else { return true };
         // Where processes cannot be looked at, nobody is found; that is no reason to keep a slot for ever.
-        process::kill_marked(super::RUN_TOKEN, token).err().is_none_or(|error| error.kind() != ErrorKind::TimedOut)
+        super::end_processes_of(token).err().is_none_or(|error| error.kind() != ErrorKind::TimedOut)
     }
 }

@@ -7,7 +7,6 @@ use super::slot::SlotDef;
 use super::sweep::Swept;
 use crate::json::{Json, Object, object};
 use crate::store::{self, AcquireRequest, Acquired, Found, Record, Refreshed, Released};
-use crate::sys::process;
 
 /// How making a slot clean ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,7 +136,7 @@ impl Pool {
             && record.fence().is_some()
         {
             // Only one of ours marks its processes. What cannot be ended is found by whoever makes the slot clean.
-            let _ = process::kill_marked(super::RUN_TOKEN, record.token().unwrap_or_default());
+            let _ = super::end_processes_of(record.token().unwrap_or_default());
         }
         if let Some(owner) = owner {
             self.after_release(owner, &released);
@@ -147,9 +146,9 @@ impl Pool {
 
     /// The slot is free already: what comes after serves others, and its failure must not look like a failed release.
     pub(super) fn after_release(&self, owner: &str, released: &Released) {
-        let Released::Released { previous, .. } = released else { return };
+        let Released::Released { kind, previous, .. } = released else { return };
         if let Found::Lease(record) = previous {
-            self.forget_grant_of(record);
+            self.forget_grant_of(kind, record);
             let held_ms = record.acquired_at_ms().map(|at| store::to_f64(self.store.now_ms()) - at);
             if let Some(held_ms) = held_ms.filter(|held_ms| *held_ms > 0.0) {
                 let _ = self.remember_duration(owner, held_ms);
@@ -237,7 +236,7 @@ impl Pool {
         let cleaned = beat.map(|_beating| self.clean(slot, Some(token)));
         if !matches!(cleaned, Ok(Ok(()))) {
             // What the command has started and left behind can be told by its token now, and by nobody afterwards.
-            let _ = process::kill_marked(super::RUN_TOKEN, token);
+            let _ = super::end_processes_of(token);
         }
         self.store.release(slot.kind(), owner, token)?;
         let cleaned = cleaned?;

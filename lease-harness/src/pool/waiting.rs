@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::acquire::{OnLook, Outcome, Request, Standing, Wait};
+use super::acquire::{OnLook, Outcome, Request, SlotWanted, Standing, Wait};
 use super::error::PoolResult;
 use super::prepare::HeldSlot;
-use super::queue::{Entry, Queue};
+use super::queue::{Entry, NewEntry, Queue};
+use super::standoff::Outlook;
 use super::{Pool, eta};
 use crate::json::number_from_text;
 use crate::store::{self, Env};
@@ -24,7 +25,8 @@ impl Pool {
     pub(super) fn wait_in_queue(&self, request: &Request<'_>, on_look: &mut OnLook<'_>) -> PoolResult<Outcome> {
         let watch = self.watch();
         let begun = Instant::now();
-        self.enqueue_as(&request.id, request.wanted.owner, request.wanted.session, request.mode)?;
+        let SlotWanted { owner, session, holding, .. } = *request.wanted;
+        self.enqueue_as(&NewEntry { id: &request.id, owner, session, mode: request.mode, holds: holding.kinds })?;
         self.wait_to_the_end(request, on_look, &watch, begun)
     }
 
@@ -63,6 +65,7 @@ impl Pool {
         let mut pause = Pause::new(poll, watch.is_live());
         // Who is to wait at all is told once where it stands, however long joining the queue took.
         let mut is_told = request.wanted.wait == Wait::For(Duration::ZERO);
+        let mut outlook = Outlook::of(request);
         loop {
             let (place, entry, distance) = match self.look(request)? {
                 Look::Granted(held) => return Ok(Outcome::Granted(held)),
@@ -80,6 +83,9 @@ impl Pool {
             is_told = true;
             if !on_look(&standing) {
                 return Ok(Outcome::Cancelled { request_id: request.id.clone() });
+            }
+            if outlook.is_hopeless(self)? {
+                return Ok(Outcome::Standoff { request_id: request.id.clone() });
             }
             self.say_that_we_wait(request, &entry)?;
             pause.sleep(watch, left, distance);

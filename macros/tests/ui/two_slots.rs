@@ -4,4 +4,12 @@ use lease_harness_macros::leased_slot;
 #[test]
 fn works(first: Slot, second: &Slot) {}
 
+#[leased_slot(pools("db.json", "ports.json"))]
+#[test]
+fn too_many(db: Slot, ports: Slot, _: &Slot) {}
+
+#[leased_slot(pools("db.json", "ports.json", "keys.json"))]
+#[test]
+fn too_few(db: Slot, ports: Slot) {}
+
 fn main() {}

@@ -20,7 +20,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
 ];
 
 /// File names of the format, and the layer that may spell them.
-const FILE_NAMES: [(&str, &str); 9] = [
+const FILE_NAMES: [(&str, &str); 10] = [
     ("holder.json", "store"),
     ("reaped.log", "store"),
     (".guard-", "store"),
@@ -30,6 +30,7 @@ const FILE_NAMES: [(&str, &str); 9] = [
     ("nudges.jsonl", "pool"),
     ("pool.log", "pool"),
     ("grants", "pool"),
+    (".temp", "pool"),
 ];
 
 /// Crates that speak to the operating system.

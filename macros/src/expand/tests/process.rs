@@ -424,3 +424,40 @@ async fn breaks() {
 "##,
     );
 }
+
+#[test]
+fn a_test_in_the_process_slots_of_several_pools() {
+    check(
+        quote!(pools("db.json", "ports.json")),
+        quote! {
+            fn works() {}
+        },
+        r##"
+fn works() {
+    static __LEASE_SITE: ::lease_harness::__private::Site = ::lease_harness::__private::Site::new(
+            ::core::module_path!(),
+            "works",
+            "db.json",
+        )
+        .and_pools(&["ports.json"]);
+    const _: () = {
+        extern "C" fn register() {
+            __LEASE_SITE.register();
+        }
+        #[used]
+        #[cfg_attr(
+            not(target_vendor = "apple"),
+            unsafe(link_section = ".init_array.00101")
+        )]
+        #[cfg_attr(
+            target_vendor = "apple",
+            unsafe(link_section = "__DATA,__mod_init_func,mod_init_funcs")
+        )]
+        static REGISTER: extern "C" fn() = register;
+    };
+    let __lease = ::lease_harness::__private::process_slot(&__LEASE_SITE);
+    let () = {};
+}
+"##,
+    );
+}

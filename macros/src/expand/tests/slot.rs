@@ -170,3 +170,65 @@ where
 "##,
     );
 }
+
+#[test]
+fn slots_of_several_pools() {
+    check(
+        quote!(pools("db.json", "ports.json", "keys.json"), wait = 0),
+        quote! {
+            #[test]
+            fn works(db: Slot, #[allow(unused)] ports: &Slot, mut keys: &mut Slot) {
+                use_them(db, ports, keys);
+            }
+        },
+        r##"
+#[test]
+fn works() {
+    let (__lease, [__slot_0, __slot_1, mut __slot_2]) = ::lease_harness::__private::test_slots(
+        ::lease_harness::__private::Site::new(::core::module_path!(), "works", "db.json")
+            .and_pools(&["ports.json", "keys.json"])
+            .wait_not(),
+    );
+    let db: Slot = __slot_0;
+    #[allow(unused)]
+    let ports: &Slot = &__slot_1;
+    let mut keys: &mut Slot = &mut __slot_2;
+    let () = {
+        use_them(db, ports, keys);
+    };
+}
+"##,
+    );
+}
+
+#[test]
+fn slots_of_several_pools_beside_a_fixture() {
+    check(
+        quote!(pools("db.json", "ports.json")),
+        quote! {
+            #[tokio::test]
+            #[should_panic]
+            async fn works(db: Slot, #[case] number: u8, _: Slot) {}
+        },
+        r##"
+#[tokio::test]
+#[should_panic]
+async fn works(#[case] number: u8) {
+    let ::core::option::Option::Some((__lease, [__slot_0, __slot_1])) = ::lease_harness::__private::test_slots_or_report_async(
+            ::lease_harness::__private::Site::new(
+                    ::core::module_path!(),
+                    "works",
+                    "db.json",
+                )
+                .and_pools(&["ports.json"])
+                .should_panic(true)
+                .makes_several_tests(),
+        )
+        .await else { return };
+    let db: Slot = __slot_0;
+    let _: Slot = __slot_1;
+    let () = {};
+}
+"##,
+    );
+}

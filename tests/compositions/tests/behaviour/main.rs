@@ -6,3 +6,4 @@ mod program;
 mod refusals;
 mod scenario;
 mod taking;
+mod temp_dirs;

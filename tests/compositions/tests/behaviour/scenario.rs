@@ -134,3 +134,13 @@ async fn slot_panics_async(slot: Slot) {
 fn slot_impatient(slot: Slot) {
     inside("slot_impatient", slot.id());
 }
+
+#[leased_slot(pool = "behaviour.json")]
+#[test]
+fn slot_temp_dir(slot: Slot) {
+    let folder = slot.temp_dir().unwrap();
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    std::fs::create_dir(folder.join("data")).unwrap();
+    std::fs::write(slot.temp_dir().unwrap().join("data/file"), slot.id()).unwrap();
+    inside("slot_temp_dir", slot.id());
+}

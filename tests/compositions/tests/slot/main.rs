@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod fixtures;
+mod guard;
 mod others;
 mod plain;
 mod tokio;

@@ -72,7 +72,7 @@ async fn given_up_while_waiting() {
 }
 
 /// Looks until it is so.
-fn until(mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < Duration::from_secs(240), "it does not come to that");

@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::io;
+use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,9 +25,9 @@ struct Awaited<T> {
     given_up: Arc<AtomicBool>,
 }
 
-/// Does the work on a thread of its own; the work is given a flag that says that nobody waits for it any more. It must
-/// not panic: it would never be finished.
-pub(super) async fn run<T, W>(work: W) -> io::Result<T>
+/// Does the work on a thread of its own; the work is given a flag that says that nobody waits for it any more. If it
+/// panics, so does who waits for it.
+pub(crate) async fn run<T, W>(work: W) -> io::Result<T>
 where
     T: Send + 'static,
     W: FnOnce(Arc<AtomicBool>) -> T + Send + 'static,
@@ -34,10 +35,10 @@ where
     let awaited = Awaited { handover: Arc::new(Mutex::new(Handover { outcome: None, waker: None })), given_up: Arc::default() };
     let (handover, given_up) = (Arc::clone(&awaited.handover), Arc::clone(&awaited.given_up));
     thread::Builder::new().name("lease-wait".to_owned()).spawn(move || {
-        let outcome = work(Arc::clone(&given_up));
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| work(Arc::clone(&given_up))));
         hand_over(&handover, &given_up, outcome);
     })?;
-    Ok(awaited.await)
+    Ok(awaited.await.unwrap_or_else(|payload| panic::resume_unwind(payload)))
 }
 
 fn lock<T>(handover: &Mutex<Handover<T>>) -> MutexGuard<'_, Handover<T>> {
@@ -122,6 +123,13 @@ mod tests {
         assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         finish.send("done").unwrap();
         assert_eq!(block_on(future).unwrap(), "done");
+    }
+
+    #[test]
+    fn a_panic_arrives() {
+        let awaited = run(|_| panic::resume_unwind(Box::new("slot 3")));
+        let caught = panic::catch_unwind(AssertUnwindSafe(|| block_on::<io::Result<()>>(awaited)));
+        assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"slot 3"));
     }
 
     /// Says when it is dropped, as a slot that is given back would.
