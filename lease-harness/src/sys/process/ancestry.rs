@@ -77,7 +77,7 @@ mod tests {
             let (number, _) = value.split_once('-').unwrap();
             let found = who_set(NAME, &value).unwrap();
             assert_eq!(found.number().to_string(), number);
-            assert!(found.command_line().unwrap().contains("--exact"), "{:?}", found.command_line());
+            assert!(found.command_line().unwrap().contains("lease_harness"), "{:?}", found.command_line());
             // Another value is nobody's here, so that the parent is the one that did not get it.
             assert_ne!(who_set(NAME, "other").unwrap().number().to_string(), number);
             return;
