@@ -1,7 +1,7 @@
 //! No slot, a lost lease, nobody who reads.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use std::time::Instant;
 use lease_harness::mimic::Trial;
 
 use crate::program::{NONE, PATIENCE, Package, code, said, verdicts};
-use crate::scenario::FREE_UNTIL;
+use crate::scenario::{FREE_UNTIL, STAYS_UNTIL};
 
 const ONE_SLOT: &str = r#"{"name": "behaviour", "ttlMinutes": 60, "slots": [{"id": "only"}]}"#;
 /// A second is its lifetime; a heartbeat notices within a fifth of it.
@@ -97,7 +97,7 @@ fn closed_output() {
     for args in [&["many", "--test-threads", "1"][..], &["many", "--test-threads", "4"], &["--list"]] {
         let package = Package::with_pool(ONE_SLOT);
         let (reader, writer) = std::io::pipe().unwrap();
-        drop(reader);
+        close(reader, &writer);
         let output = package.program(args).stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
         assert_eq!(code(&output), Some(101), "{args:?}: {}", said(&output));
         let text = said(&output);
@@ -109,14 +109,16 @@ fn closed_output() {
 fn nobody_reads() {
     let package = Package::with_pool(ONE_SLOT);
     let (gate, free_gate) = (package.gate(), package.gate().with_extension("free"));
+    let (reader, writer) = std::io::pipe().unwrap();
     let mut program = package.program(&["--exact", "plain", "free", "many::0", "--test-threads", "3"]);
-    let mut child = package.start_and_enter(&gate, program.env(FREE_UNTIL, &free_gate));
+    program.env(STAYS_UNTIL, &gate).env(FREE_UNTIL, &free_gate);
+    let mut child = program.stdout(writer.try_clone().unwrap()).stderr(Stdio::piped()).spawn().unwrap();
     // Whichever of the two is inside: the other one waits.
     wait_for_queue(&package, 1);
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut stdout = BufReader::new(reader);
     let title = (&mut stdout).lines().map(Result::unwrap).find(|line| line.starts_with("running"));
     assert_eq!(title.as_deref(), Some("running 3 tests"));
-    drop(stdout);
+    close(stdout.into_inner(), &writer);
     fs::write(&free_gate, "").unwrap();
     wait_for_queue(&package, 0);
     fs::write(&gate, "").unwrap();
@@ -128,6 +130,15 @@ fn nobody_reads() {
     assert!(text.contains("cannot write the results") && !text.contains("panicked"), "{text}");
     assert_eq!((package.entered().len(), package.n_grants()), (1, 1), "{text}");
     assert_eq!(package.held(), NONE);
+}
+
+/// Closes what is read from. A program that another thread is just starting has it too for a moment, so it is closed when
+/// nothing can be written any more.
+fn close(reader: PipeReader, mut writer: &PipeWriter) {
+    drop(reader);
+    while writer.write_all(b"\n").is_ok() {
+        std::thread::yield_now();
+    }
 }
 
 #[track_caller]
