@@ -16,7 +16,7 @@
 //! | a placeholder sees own attributes only | `pool/template.rs`: `only_own_attributes_are_seen` |
 //! | two attributes of one name, one that overwrites id or kind, an alternation in the owner pattern: as recorded, with a warning on stderr | `what_is_doubtful_works_as_recorded_and_is_said_on_stderr` |
 //! | unknown flags are usage errors, so is a flag without a value (repeated ones: see `vectors/decisions.rs`) | `cli/script/tests.rs` of `cargo-lease`: `mistakes_are_named_with_what_may_be_meant`; its `tests/it/usage.rs`: `mistakes_on_the_command_line` |
-//! | a wait ends at its deadline, not at the next poll | `pool/acquire.rs` and `store/wait.rs`: `no_pause_is_longer_than_what_is_left_of_the_wait` |
+//! | a wait ends at its deadline, not at the next poll | `sys/watch.rs`: `no_pause_is_longer_than_what_is_left_of_the_wait` |
 //! | a waiter ended by SIGTERM or Ctrl-C leaves the queue | `signals`: `a_waiter_that_is_interrupted_leaves_the_queue` |
 //! | a forced release that will be refused deletes nothing | `pool_rules`: `a_forced_release_that_is_refused_deletes_nothing` |
 //! | a queue of the wrong shape is reported by name, and no live entry that can be read is lost | `damage`: `a_damaged_queue_keeps_the_entries_that_can_be_read` |

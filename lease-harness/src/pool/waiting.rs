@@ -10,12 +10,7 @@ use super::standoff::Outlook;
 use super::{Pool, eta};
 use crate::json::number_from_text;
 use crate::store::{self, Env};
-use crate::sys::watch::{Watch, Woken};
-
-/// A waiter looks this often even if nothing is reported: at holders that died where it cannot be watched.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// After something changed it looks again soon: a dying process is reported just before its lock is free.
-const FIRST_LOOK: Duration = Duration::from_millis(1);
+use crate::sys::watch::{Pauses, Watch};
 
 /// So many times as far from its turn as there are slots, a waiter hears of changes; one that is farther away only looks
 /// now and then.
@@ -62,7 +57,7 @@ impl Pool {
         begun: Instant,
     ) -> PoolResult<Outcome> {
         let poll = request.wanted.poll.or_else(|| poll_from(&self.env));
-        let mut pause = Pause::new(poll, watch.is_live());
+        let mut pauses = Pauses::new(watch, poll);
         // Who is to wait at all is told once where it stands, however long joining the queue took.
         let mut is_told = request.wanted.wait == Wait::For(Duration::ZERO);
         let mut outlook = Outlook::of(request);
@@ -88,7 +83,10 @@ impl Pool {
                 return Ok(Outcome::Standoff { request_id: request.id.clone() });
             }
             self.say_that_we_wait(request, &entry)?;
-            pause.sleep(watch, left, distance);
+            match distance {
+                Distance::Near => pauses.sleep(watch, left),
+                Distance::Far => pauses.sleep_through(left),
+            }
         }
     }
 
@@ -178,54 +176,4 @@ fn poll_from(env: &Env) -> Option<Duration> {
     let text = env.get("POOL_POLL_MS").or_else(|| env.get("E2E_LEASE_POLL_MS"))?;
     let millis = number_from_text(&text).filter(|millis| 0.0 <= *millis)?;
     Duration::try_from_secs_f64(millis / 1e3).ok()
-}
-
-/// The pauses between looks: short after a change, longer while nothing happens.
-struct Pause {
-    longest: Duration,
-    next: Duration,
-}
-
-impl Pause {
-    fn new(poll: Option<Duration>, watch_is_live: bool) -> Self {
-        // Without reports every look is made by ourselves, so it is made more often.
-        let own = if watch_is_live { LOOK_EVERY } else { LOOK_EVERY / 5 };
-        let longest = poll.map_or(own, |poll| poll.min(own)).max(FIRST_LOOK);
-        Self { longest, next: FIRST_LOOK }
-    }
-
-    fn sleep(&mut self, watch: &Watch, left: Option<Duration>, distance: Distance) {
-        let pause = self.length(left, distance);
-        if distance == Distance::Far {
-            std::thread::sleep(pause);
-            return;
-        }
-        match watch.sleep(pause) {
-            Woken::Changed => self.next = FIRST_LOOK,
-            Woken::Timeout => self.next = (self.next * 4).min(self.longest),
-        }
-    }
-
-    /// A wait ends when its time is over, and not at the look after that.
-    fn length(&self, left: Option<Duration>, distance: Distance) -> Duration {
-        let pause = if distance == Distance::Far { self.longest } else { self.next };
-        left.map_or(pause, |left| pause.min(left))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_pause_is_longer_than_what_is_left_of_the_wait() {
-        let left = Duration::from_millis(7);
-        for poll in [None, Some(Duration::from_secs(3600))] {
-            let pause = Pause { next: LOOK_EVERY, ..Pause::new(poll, true) };
-            for distance in [Distance::Near, Distance::Far] {
-                assert_eq!(pause.length(Some(left), distance), left);
-                assert_eq!(pause.length(Some(Duration::MAX), distance), pause.length(None, distance));
-            }
-        }
-    }
 }

@@ -8,14 +8,7 @@ use super::error::StoreResult;
 use super::outcome::Acquired;
 use super::{AcquireRequest, Found, LeaseStore, alive_folder};
 use crate::json::Json;
-use crate::sys::watch::{Watch, Woken};
-
-/// A waiter looks this often even if nothing is reported: a lease that runs out, or whose holder dies, is not.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Where no change is reported at all, every look is made by ourselves.
-const LOOK_UNTOLD: Duration = Duration::from_millis(50);
-/// After something changed it looks again soon: a dying process is reported just before its lock is free.
-const FIRST_LOOK: Duration = Duration::from_millis(1);
+use crate::sys::watch::{Pauses, Watch};
 
 /// What a waiting `acquire` answers.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,11 +65,11 @@ impl LeaseStore {
             acquired => return Ok(Waited::Acquired(acquired)),
         };
         let watch = self.watch();
-        let mut pauses = Pauses::new(&watch);
+        let mut pauses = Pauses::new(&watch, None);
         while !left().is_zero() {
             // Looking takes no lock: the guard is for whoever finds the lease free, and for the last answer.
             while self.is_held(request.kind)? && !left().is_zero() {
-                pauses.sleep(&watch, left());
+                pauses.sleep(&watch, Some(left()));
             }
             held = match self.acquire(request)? {
                 held @ Acquired::Held { .. } => held,
@@ -95,31 +88,6 @@ impl LeaseStore {
 
     fn is_held(&self, kind: &str) -> StoreResult<bool> {
         Ok(matches!(self.found(kind)?, Found::Lease(record) if !self.is_dead(kind, &record, self.now_ms())))
-    }
-}
-
-/// The pauses between looks: short after a change, longer while nothing happens.
-struct Pauses {
-    longest: Duration,
-    next: Duration,
-}
-
-impl Pauses {
-    fn new(watch: &Watch) -> Self {
-        Self { longest: if watch.is_live() { LOOK_EVERY } else { LOOK_UNTOLD }, next: FIRST_LOOK }
-    }
-
-    /// Sleeps until something changes, at most `left`.
-    fn sleep(&mut self, watch: &Watch, left: Duration) {
-        self.next = match watch.sleep(self.length(left)) {
-            Woken::Changed => FIRST_LOOK,
-            Woken::Timeout => (self.next * 4).min(self.longest),
-        };
-    }
-
-    /// A wait ends when its time is over, and not at the look after that.
-    fn length(&self, left: Duration) -> Duration {
-        self.next.min(left)
     }
 }
 
@@ -207,13 +175,6 @@ mod tests {
             );
         }
         assert_eq!(store.status("baton").unwrap(), before);
-    }
-
-    #[test]
-    fn no_pause_is_longer_than_what_is_left_of_the_wait() {
-        let pauses = Pauses { longest: LOOK_EVERY, next: LOOK_EVERY };
-        let left = Duration::from_millis(7);
-        assert_eq!((pauses.length(left), pauses.length(LONG)), (left, LOOK_EVERY));
     }
 
     #[test]

@@ -15,6 +15,47 @@ pub(crate) enum Woken {
     Timeout,
 }
 
+/// Who waits looks this often even if nothing is reported: a holder that dies where that is not reported, a time that runs out.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Where no change is reported at all, every look is made by ourselves.
+const LOOK_UNTOLD: Duration = Duration::from_millis(50);
+/// After something changed it looks again soon: a dying process is reported just before its lock is free.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
+
+/// The pauses between looks: short after a change, longer while nothing happens.
+#[derive(Debug)]
+pub(crate) struct Pauses {
+    longest: Duration,
+    next: Duration,
+}
+
+impl Pauses {
+    /// Pauses for who hears of changes by `watch`; none is longer than `poll`, if that is given.
+    pub(crate) fn new(watch: &Watch, poll: Option<Duration>) -> Self {
+        let own = if watch.is_live() { LOOK_EVERY } else { LOOK_UNTOLD };
+        let longest = poll.map_or(own, |poll| poll.min(own)).max(FIRST_LOOK);
+        Self { longest, next: FIRST_LOOK }
+    }
+
+    /// Sleeps until something changes, for one pause, at most for what is `left` of the wait.
+    pub(crate) fn sleep(&mut self, watch: &Watch, left: Option<Duration>) {
+        self.next = match watch.sleep(within(self.next, left)) {
+            Woken::Changed => FIRST_LOOK,
+            Woken::Timeout => (self.next * 4).min(self.longest),
+        };
+    }
+
+    /// The same for who need not hear of changes: the longest pause.
+    pub(crate) fn sleep_through(&self, left: Option<Duration>) {
+        std::thread::sleep(within(self.longest, left));
+    }
+}
+
+/// A wait ends when its time is over, and not at the look after that.
+fn within(pause: Duration, left: Option<Duration>) -> Duration {
+    left.map_or(pause, |left| pause.min(left))
+}
+
 /// Names that begin with a dot are working files of the format; their coming and going means nothing to a waiter.
 fn matters(name: &[u8], ignored: &[String]) -> bool {
     !name.is_empty() && name[0] != b'.' && ignored.iter().all(|ignored| ignored.as_bytes() != name)
@@ -130,5 +171,25 @@ mod imp {
             std::thread::sleep(limit);
             Woken::Timeout
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_pause_is_longer_than_what_is_left_of_the_wait() {
+        let left = Duration::from_millis(7);
+        for pause in [LOOK_EVERY, LOOK_UNTOLD] {
+            assert_eq!(within(pause, Some(left)), left);
+            assert_eq!(within(pause, Some(Duration::MAX)), within(pause, None));
+        }
+        let watch = Watch::new(&[], Vec::new());
+        for (poll, longest) in [(None, LOOK_EVERY), (Some(left), left), (Some(Duration::ZERO), FIRST_LOOK)] {
+            let longest = if watch.is_live() { longest } else { longest.min(LOOK_UNTOLD) };
+            assert_eq!(Pauses::new(&watch, poll).longest, longest, "{poll:?}");
+        }
+        assert!(Pauses::new(&watch, Some(Duration::from_secs(3600))).longest <= LOOK_EVERY);
     }
 }
