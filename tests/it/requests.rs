@@ -383,6 +383,25 @@ fn nobody_waits_for_a_process_that_has_ended() {
 }
 
 #[test]
+fn a_claim_for_a_process_that_has_ended_says_so_and_can_be_made_again() {
+    let lab = one_slot();
+    let holder = pool(&lab, &["acquire", "--owner", "holder"]);
+    let requested = pool(&lab, &["request", "--owner", "first"]);
+    let mut followed = lab.command("sleep").arg("600").spawn().unwrap();
+    let number = followed.id().to_string();
+    let claim = ["claim", "--owner", "first", "--request", text(&requested, "request_id")];
+    let keep = ["--wait-ms", "600000", "--keep", &number];
+    let claiming = lab.start(lab.lease([&["pool"], &claim[..], &keep[..]].concat()));
+    wait::until_true("a keeper beside waiter, claim and followed process", || reap::marked(lab.id()).len() == 4);
+    followed.kill().unwrap();
+    followed.wait().unwrap();
+    wait::until_true("the end of the keeper", || reap::marked(lab.id()).len() == 2);
+    pool(&lab, &["release", "--slot", "a", "--owner", "holder", "--token", text(&holder, "token")]);
+    assert_eq!(answer(&claiming.finish().expect_code(1))["code"], "cancelled");
+    assert_eq!(pool(&lab, &claim)["state"], "ready");
+}
+
+#[test]
 fn a_blocking_request_is_cancelled_while_its_slot_is_made_ready() {
     let lab = lab();
     lab.write_pool(&json!({"slots": [{"id": "a"}], "provision": "touch begun; exec tail -f /dev/null; :"}));

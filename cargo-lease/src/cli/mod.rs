@@ -53,6 +53,17 @@ Exit codes:
   126  the command could not be started (127: it is not there)
   else the wrapped command's own";
 
+/// What makes nextest run our setup script, in its own configuration.
+pub(crate) const SETUP_IN_NEXTEST: &str = "\
+\x20 experimental = [\"setup-scripts\"]
+
+  [scripts.setup.lease]
+  command = \"cargo lease setup-script\"
+
+  [[profile.default.scripts]]
+  filter = \"all()\"
+  setup = \"lease\"";
+
 /// The whole command line.
 #[derive(Debug, Parser)]
 #[command(
@@ -139,22 +150,15 @@ Examples:
     Run(RunArgs),
 
     /// As a setup script of nextest, take one slot for the whole run
-    #[command(after_help = "\
+    #[command(after_help = format!("\
 All tests that the script is for see the slot's environment. The slot is kept until nextest ends, however that ends, and \
 then given back. A second setup script of the same run gets the same slot. `#[leased_slot]` tests and `cargo lease` in \
 a test join it. If the lease is lost, nextest is ended.
 
 In .config/nextest.toml:
-  experimental = [\"setup-scripts\"]
+{SETUP_IN_NEXTEST}
 
-  [scripts.setup.lease]
-  command = \"cargo lease setup-script\"
-
-  [[profile.default.scripts]]
-  filter = \"all()\"
-  setup = \"lease\"
-
-Options stand in the command: \"cargo lease setup-script --pool db.json --wait 10m\".")]
+Options stand in the command: \"cargo lease setup-script --pool db.json --wait 10m\"."))]
     SetupScript(SetupScriptArgs),
 
     /// Show slots, holders and the queue

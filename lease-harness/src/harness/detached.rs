@@ -13,6 +13,7 @@ use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
 use super::nextest_run::{NextestRun, ask_run_to_end, end_tests_until_run_is_over};
 use super::slot::Survivors;
+use super::times;
 use crate::json::Json;
 use crate::pool::{NUDGE_MARK, Outcome, Pool, RUN_TOKEN, Requested, SlotDef, SlotWanted, Tended};
 use crate::store::{Found, Kept, LeaseOf, LeaseStore, StoreResult, Tending, Until};
@@ -93,12 +94,8 @@ pub fn wait_for_claim(
             return Ok(ended.map(|_| Deferred::NotGranted)?);
         }
     };
-    let limit = claim_within.unwrap_or_else(|| minutes(held.grant().ttl_minutes()));
+    let limit = claim_within.unwrap_or_else(|| times::of_minutes(held.grant().ttl_minutes()));
     Ok(Deferred::Granted(pool.hold_until_claimed(*held, limit, || ending.is_asked())?))
-}
-
-fn minutes(minutes: f64) -> Duration {
-    Duration::try_from_secs_f64(minutes * 60.0).unwrap_or(Duration::MAX)
 }
 
 /// Follows a process: as long as that one lives, a lease stays alive.

@@ -15,6 +15,7 @@ use super::grants;
 use super::nextest_run::NextestRun;
 use super::several::Place;
 use super::slot::{Slot, loss_watch};
+use super::times;
 use super::who;
 use crate::json::number_text;
 use crate::pool::{
@@ -239,7 +240,7 @@ impl SlotRequest {
 
     /// A lease that is not refreshed within its lifetime is lost for certain, at some later moment.
     fn check_heartbeat(&self, pool: &Pool) -> Result<(), SlotError> {
-        let lifetime = Duration::try_from_secs_f64(pool.ttl_minutes() * 60.0).unwrap_or(Duration::MAX);
+        let lifetime = times::of_minutes(pool.ttl_minutes());
         match self.heartbeat {
             Some(pause) if pause >= lifetime => {
                 let (pause, minutes) = (pause.as_secs_f64(), pool.ttl_minutes());

@@ -1,10 +1,17 @@
 //! Times as people say them.
 
+use std::time::Duration;
+
 use crate::json::number_text;
 
 /// About how many minutes: `~3m`, at least one.
 pub(crate) fn minutes(eta_ms: f64) -> String {
     format!("~{}m", number_text((eta_ms / 60_000.0).round().max(1.0)))
+}
+
+/// So many minutes; more than the system can count are as good as for ever.
+pub(super) fn of_minutes(minutes: f64) -> Duration {
+    Duration::try_from_secs_f64(minutes * 60.0).unwrap_or(Duration::MAX)
 }
 
 /// A time as it is written on a command line: `500ms`, `1s`, `1h30m`.

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use super::acquire::Outcome;
 use super::error::{PoolError, PoolResult};
 use super::grant::FOLDER;
 use super::{Pool, eta};
 use crate::json::{Json, Object, object};
-use crate::store::{Found, Record, Refreshed};
+use crate::store::{self, Found, Record, Refreshed};
 use crate::sys::disk;
 
 /// What a claim finds.
@@ -24,6 +25,17 @@ pub enum Claimed {
         position: usize,
         /// About how long it will wait, in milliseconds.
         eta_ms: f64,
+    },
+    /// It still waits, and we do not any more.
+    TimedOut {
+        /// The request.
+        request_id: String,
+        /// Its place, from 1; 0 while its slot is being made ready.
+        position: usize,
+        /// About how long it will still take, in milliseconds.
+        eta_ms: f64,
+        /// How long we waited, in milliseconds.
+        waited_ms: f64,
     },
     /// It is granted, to somebody else.
     NotOwner {
@@ -79,6 +91,10 @@ impl Claimed {
                 ("position", Json::from(*position)),
                 ("etaMs", Json::from(*eta_ms)),
             ],
+            Self::TimedOut { request_id, position, eta_ms, waited_ms } => {
+                let (request_id, position, eta_ms, waited_ms) = (request_id.clone(), *position, *eta_ms, *waited_ms);
+                return Outcome::TimedOut { request_id, position, eta_ms, waited_ms }.to_json();
+            }
             Self::NotOwner { request_id, holder } => {
                 let mut members = refused("code", "not_owner", request_id);
                 members.push(("holder", Json::from(holder.as_deref())));
@@ -149,10 +165,14 @@ impl Pool {
     pub fn claim_within(&self, request_id: &str, owner: &str, limit: Duration) -> PoolResult<Claimed> {
         let (watch, begun) = (self.watch(), Instant::now());
         loop {
-            let claimed = self.claim(request_id, owner)?;
+            let (position, eta_ms) = match self.claim(request_id, owner)? {
+                Claimed::Queued { position, eta_ms, .. } => (position, eta_ms),
+                claimed => return Ok(claimed),
+            };
             let left = limit.saturating_sub(begun.elapsed());
-            if !matches!(claimed, Claimed::Queued { .. }) || left.is_zero() {
-                return Ok(claimed);
+            if left.is_zero() {
+                let (request_id, waited_ms) = (request_id.to_owned(), store::millis(limit));
+                return Ok(Claimed::TimedOut { request_id, position, eta_ms, waited_ms });
             }
             watch.sleep(left.min(LOOK_EVERY));
         }

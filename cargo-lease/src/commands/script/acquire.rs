@@ -6,11 +6,11 @@ use lease_harness::harness::Ending;
 use lease_harness::json::Json;
 use lease_harness::pool::{Grant, HeldSlot, Outcome, Pool, PoolError, SlotWanted, Standing, Wait};
 
-use super::answer::{self, check_output, print};
+use super::answer::{check_output, or_cancelled, print};
 use super::detached::{Lease, StartedKeeper};
 use super::shell;
 use crate::cli::script::{Options, Shape};
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
 use crate::render::tell_place;
 use crate::resolve::Settings;
 
@@ -39,12 +39,7 @@ pub(super) fn run(pool: &Pool, options: &Options, settings: &Settings) -> Result
         if let Some(signal) = ending.signal() {
             return Err(Failure::ended_by(signal));
         }
-        match options.shape {
-            Shape::Shell if answer::is_ok(document) => {
-                answer::write(&shell::exports(pool.file(), document)?).map(|()| exit::answered(true))
-            }
-            shape => print(document, shape),
-        }
+        shell::tell(pool.file(), document, options.shape)
     })
 }
 
@@ -97,12 +92,7 @@ fn tell(
         // Should this fail too, the lease ends by its TTL.
         let _ = release(pool, &grant);
     }
-    if let Err(failure) = &told
-        && failure.is_refusal()
-    {
-        say(&Outcome::Cancelled { request_id: grant.request_id().to_owned() }.to_json())?;
-    }
-    told
+    or_cancelled(told, ("request_id", grant.request_id()), say)
 }
 
 /// The failure of a slot that was had and could not be made ready is an answer; the error says it to people. That a command

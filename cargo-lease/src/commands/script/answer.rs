@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use lease_harness::harness::is_output_closed;
-use lease_harness::json::Json;
+use lease_harness::json::{Json, object};
 
 use crate::cli::script::Shape;
 use crate::exit::{self, Failure};
@@ -28,6 +28,22 @@ pub(super) fn print(document: &Json, shape: Shape) -> Result<ExitCode, Failure> 
 /// Whether a document is no refusal.
 pub(super) fn is_ok(document: &Json) -> bool {
     document.get("ok").and_then(Json::as_bool) != Some(false)
+}
+
+/// Says also by a document that a lease did not come into a keeper's hands: the process that it was to follow has ended, or
+/// the lease has.
+pub(super) fn or_cancelled(
+    told: Result<ExitCode, Failure>,
+    what: (&'static str, &str),
+    say: impl FnOnce(&Json) -> Result<ExitCode, Failure>,
+) -> Result<ExitCode, Failure> {
+    if let Err(failure) = &told
+        && failure.is_refusal()
+    {
+        let (key, name) = what;
+        say(&object([("ok", Json::from(false)), ("code", Json::from("cancelled")), (key, Json::from(name))]))?;
+    }
+    told
 }
 
 /// Prints text as it is.

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use lease_harness::harness::detached::wait_for_claim;
 use lease_harness::json::{Json, number_from_text};
-use lease_harness::pool::{Claimed, Outcome, Pool, SlotWanted, Wait};
+use lease_harness::pool::{Claimed, Pool, SlotWanted, Wait};
 
-use super::answer::{self, check_output, print};
+use super::answer::{check_output, or_cancelled, print};
 use super::detached::{Lease, StartedKeeper, StartedWaiter, announce};
 use super::shell;
 use crate::cli::script::{Options, Shape};
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
 use crate::render::about_minutes;
 use crate::resolve::{Settings, Surroundings};
 
@@ -64,26 +64,18 @@ pub(super) fn claim(pool: &Pool, options: &Options) -> Result<ExitCode, Failure>
     let keeper = options.keep.map(|_| StartedKeeper::start()).transpose()?;
     let claimed = match options.wait {
         None => pool.claim(&options.request, &options.owner)?,
-        Some(limit) => match pool.claim_within(&options.request, &options.owner, limit)? {
-            Claimed::Queued { request_id, position, eta_ms } => {
-                let waited_ms = limit.as_secs_f64() * 1e3;
-                return print(&Outcome::TimedOut { request_id, position, eta_ms, waited_ms }.to_json(), options.shape);
-            }
-            claimed => claimed,
-        },
+        Some(limit) => pool.claim_within(&options.request, &options.owner, limit)?,
     };
     let Claimed::Ready(grant) = &claimed else { return print(&with_eta(claimed.to_json()), options.shape) };
-    let tell = || match options.shape {
-        Shape::Shell => answer::write(&shell::exports(pool.file(), grant)?).map(|()| exit::answered(true)),
-        shape => print(grant, shape),
-    };
+    let tell = || shell::tell(pool.file(), grant, options.shape);
     match keeper {
         // Whoever could not be told can claim it again.
         None => tell(),
         Some(keeper) => {
             let token = grant.get("token").and_then(Json::as_str).unwrap_or_default();
             let what = grant.get("slot_id").cloned().unwrap_or_default();
-            keeper.keep(&Lease { what, owner: &options.owner, token }, tell)
+            let told = keeper.keep(&Lease { what, owner: &options.owner, token }, tell);
+            or_cancelled(told, ("request_id", &options.request), |refusal| print(refusal, options.shape))
         }
     }
 }

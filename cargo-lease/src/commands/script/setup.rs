@@ -12,24 +12,11 @@ use lease_harness::json::Json;
 
 use super::detached::{self, Lease, Place, StartedKeeper};
 use super::nextest_env::{self, EnvFile};
-use crate::cli::{LeaseOptions, SetupScriptArgs};
+use crate::cli::{LeaseOptions, SETUP_IN_NEXTEST, SetupScriptArgs};
 use crate::commands::cargo::{cargo_program, checked};
 use crate::exit::Failure;
 use crate::render::tell_place;
 use crate::resolve::{Manifests, Settings, Surroundings, find_pool_file};
-
-/// What is to be done by who starts it elsewhere.
-const HOW_TO: &str = "\
-in .config/nextest.toml, say
-  experimental = [\"setup-scripts\"]
-
-  [scripts.setup.lease]
-  command = \"cargo lease setup-script\"
-
-  [[profile.default.scripts]]
-  filter = \"all()\"
-  setup = \"lease\"
-and run `cargo nextest run`; or, without a configuration, `cargo lease nextest run` gives each test a slot of its own";
 
 /// Does the script's part, or the keeper's.
 pub(in crate::commands) fn run(lease: &LeaseOptions, args: &SetupScriptArgs, around: &Surroundings) -> Result<ExitCode, Failure> {
@@ -64,5 +51,8 @@ pub(in crate::commands) fn run(lease: &LeaseOptions, args: &SetupScriptArgs, aro
 }
 
 fn not_set(name: &str) -> Failure {
-    Failure::usage(format!("this is for a setup script of nextest, which sets {name}, and that is not set; {HOW_TO}"))
+    Failure::usage(format!(
+        "this is for a setup script of nextest, which sets {name}, and that is not set; in .config/nextest.toml, say\n{SETUP_IN_NEXTEST}\nand \
+         run `cargo nextest run`; or, without a configuration, `cargo lease nextest run` gives each test a slot of its own"
+    ))
 }

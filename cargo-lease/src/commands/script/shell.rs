@@ -3,11 +3,15 @@
 //! They are evaluated with `eval`, so nothing in them may be anything but a value: everything stands in single quotes, and
 //! what cannot be the value of a variable is refused before a slot is taken.
 
+use std::process::ExitCode;
+
 use lease_harness::json::Json;
 use lease_harness::pool::PoolFile;
 
+use super::answer::{self, print};
 use super::variable::Variable;
-use crate::exit::Failure;
+use crate::cli::script::Shape;
+use crate::exit::{self, Failure};
 
 /// Refuses a pool of which some grant could not be printed: whichever slot it will be.
 ///
@@ -24,12 +28,24 @@ pub(super) fn check(file: &PoolFile) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Prints a grant as lines for a shell if that is its shape, and everything else as JSON.
+///
+/// # Errors
+///
+/// As [`check`] and [`print`].
+pub(super) fn tell(file: &PoolFile, document: &Json, shape: Shape) -> Result<ExitCode, Failure> {
+    match shape {
+        Shape::Shell if answer::is_ok(document) => answer::write(&exports(file, document)?).map(|()| exit::answered(true)),
+        shape => print(document, shape),
+    }
+}
+
 /// The lines for one grant: its environment, then slot, token and owner under the pool file's prefix.
 ///
 /// # Errors
 ///
 /// As [`check`].
-pub(super) fn exports(file: &PoolFile, grant: &Json) -> Result<String, Failure> {
+fn exports(file: &PoolFile, grant: &Json) -> Result<String, Failure> {
     let text = |value: Option<&Json>| match value {
         Some(Json::String(text)) => text.clone(),
         Some(value) => value.to_text(),

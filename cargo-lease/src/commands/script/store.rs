@@ -6,7 +6,7 @@ use lease_harness::harness::detached::Keeper;
 use lease_harness::json::{Json, object};
 use lease_harness::store::{AcquireRequest, Acquired, LeaseStore, Status, StoreOptions, Waited};
 
-use super::answer::{check_output, print};
+use super::answer::{check_output, or_cancelled, print};
 use super::detached::{self, Lease, Place, StartedKeeper};
 use crate::cli::script::{Options, StoreOp};
 use crate::exit::{Failure, warn};
@@ -64,14 +64,7 @@ fn acquire(store: &LeaseStore, options: &Options) -> Result<ExitCode, Failure> {
         // Nobody was told of the lease. Should this fail too, it ends by its TTL.
         let _ = store.release(kind, owner, token);
     }
-    if let Err(failure) = &told
-        && failure.is_refusal()
-    {
-        // The process that the lease was to follow has ended.
-        let refusal = [("ok", Json::from(false)), ("code", Json::from("cancelled")), ("kind", Json::from(kind))];
-        print(&object(refusal), options.shape)?;
-    }
-    told
+    or_cancelled(told, ("kind", kind), |refusal| print(refusal, options.shape))
 }
 
 fn listed(leases: &[Status]) -> Json {

@@ -36,7 +36,8 @@ mod imp {
     /// How long one round waits for the processes that it has killed.
     const ROUND_LIMIT: Duration = Duration::from_secs(2);
 
-    /// Kills every process of this user that was started with the mark in its environment, and waits until they are gone. This process and its ancestors are spared.
+    /// Kills every process of this user that was started with the mark in its environment, and waits until they are gone. This
+    /// process and its ancestors are spared.
     ///
     /// Returns how many there were. A process that this user may not look into is not found, nor is one that has overwritten
     /// the place of its first environment.
