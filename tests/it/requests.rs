@@ -392,10 +392,15 @@ fn a_claim_for_a_process_that_has_ended_says_so_and_can_be_made_again() {
     let claim = ["claim", "--owner", "first", "--request", text(&requested, "request_id")];
     let keep = ["--wait-ms", "600000", "--keep", &number];
     let claiming = lab.start(lab.lease([&["pool"], &claim[..], &keep[..]].concat()));
-    wait::until_true("a keeper beside waiter, claim and followed process", || reap::marked(lab.id()).len() == 4);
+    let waiter = pid(&requested);
+    // It catches signals when it has seen that the process which it follows is there.
+    let follows =
+        |id: &u32| process::arguments_of(*id).iter().any(|word| word == "--detached") && process::catches(*id, Signal::TERM);
+    let keeper = || reap::marked(lab.id()).into_iter().filter(|id| *id != waiter).find(follows);
+    let keeper = wait::until("a keeper that follows", keeper);
     followed.kill().unwrap();
     followed.wait().unwrap();
-    wait::until_true("the end of the keeper", || reap::marked(lab.id()).len() == 2);
+    wait_until_gone(&lab, keeper);
     pool(&lab, &["release", "--slot", "a", "--owner", "holder", "--token", text(&holder, "token")]);
     assert_eq!(answer(&claiming.finish().expect_code(1))["code"], "cancelled");
     assert_eq!(pool(&lab, &claim)["state"], "ready");

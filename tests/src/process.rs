@@ -23,6 +23,14 @@ pub fn arguments_of(pid: u32) -> Vec<String> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
+/// Whether a process handles a signal itself, while it lives.
+pub fn catches(pid: u32, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    caught >> (signal.as_raw() - 1) & 1 == 1
+}
+
 /// The nearest ancestor of `pid` that has `argument` among its arguments.
 ///
 /// # Panics
