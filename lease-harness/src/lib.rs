@@ -43,6 +43,8 @@ pub mod store;
 
 pub mod pool;
 
+pub mod claims;
+
 pub mod harness;
 
 #[doc(hidden)]

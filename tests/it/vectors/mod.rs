@@ -5,6 +5,7 @@
 //! folder every case is counted, and a decision that nothing needs is an error; in another folder, whose cases nobody
 //! has looked at yet, only the binding ones decide.
 
+mod claims;
 mod cli;
 mod decisions;
 mod failure;

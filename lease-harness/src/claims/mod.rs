@@ -1,0 +1,20 @@
+//! Claims: sets of particular resources, shared or alone.
+//!
+//! A pool hands out one of N equal slots; a claim names a resource and a mode. This module tells which claims exclude each
+//! other, and who an owner is. Nothing here touches a file.
+
+mod conflict;
+mod key;
+mod mode;
+mod owner;
+mod path;
+mod set;
+mod spec;
+
+pub use conflict::conflicts;
+pub use key::ResourceKey;
+pub use mode::{Mode, UnknownMode};
+pub use owner::{OwnerIdentity, OwnerMismatch, OwnerNames, OwnerProcess};
+pub use path::{ClaimPath, normal_path, paths_overlap};
+pub use set::{WHOLE_REPOSITORY, normalized};
+pub use spec::{Claim, ClaimError};
