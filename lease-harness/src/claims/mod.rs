@@ -5,16 +5,22 @@
 
 mod conflict;
 mod key;
+mod lease;
 mod mode;
 mod owner;
 mod path;
+mod refusal;
+mod scope;
 mod set;
 mod spec;
 
 pub use conflict::conflicts;
 pub use key::ResourceKey;
+pub use lease::{ClaimLease, Reference, Visibility};
 pub use mode::{Mode, UnknownMode};
-pub use owner::{OwnerIdentity, OwnerMismatch, OwnerNames, OwnerProcess};
+pub use owner::{OwnerIdentity, OwnerNames, OwnerProcess};
 pub use path::{ClaimPath, normal_path, paths_overlap};
+pub use refusal::Refusal;
+pub use scope::{Blocker, DEFAULT_TTL_MS, SHORTEST_TTL_MS, Scope, SetOutcome, SetWanted, Source};
 pub use set::{WHOLE_REPOSITORY, normalized};
 pub use spec::{Claim, ClaimError};

@@ -1,7 +1,6 @@
 //! Who an owner is.
 
-use std::fmt;
-
+use super::refusal::Refusal;
 use super::spec::Claim;
 use crate::json::{Json, trimmed};
 
@@ -45,25 +44,6 @@ pub struct OwnerProcess<'a> {
     pub number: u32,
 }
 
-/// An owner says that he belongs elsewhere.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OwnerMismatch {
-    /// To another repository than the scope.
-    Repository {
-        /// The scope.
-        expected: String,
-        /// What he says.
-        received: String,
-    },
-    /// To another checkout than his claims.
-    Checkout {
-        /// The first checkout that a claim names.
-        claimed: String,
-        /// What he says.
-        received: String,
-    },
-}
-
 impl OwnerIdentity {
     /// The identity of `owner`, who claims these resources of the scope `repository`.
     ///
@@ -75,10 +55,10 @@ impl OwnerIdentity {
         claims: &[Claim],
         names: &OwnerNames,
         process: &OwnerProcess<'_>,
-    ) -> Result<Self, OwnerMismatch> {
+    ) -> Result<Self, Refusal> {
         if let Some(received) = names.repository_id.as_deref().filter(|received| *received != repository) {
-            let (expected, received) = (repository.to_owned(), received.to_owned());
-            return Err(OwnerMismatch::Repository { expected, received });
+            let about = format!("expected {repository}, received {received}");
+            return Err(Refusal::new("LEASE_OWNER_REPOSITORY_MISMATCH", about));
         }
         let claimed = claims.iter().filter_map(|claim| said(claim.text("checkoutId"))).next();
         // Here even white space counts as said.
@@ -86,8 +66,8 @@ impl OwnerIdentity {
         if let (Some(claimed), Some(received)) = (&claimed, received)
             && claimed != received
         {
-            let (claimed, received) = (claimed.clone(), received.to_owned());
-            return Err(OwnerMismatch::Checkout { claimed, received });
+            let about = format!("claim {claimed}, owner {received}");
+            return Err(Refusal::new("LEASE_OWNER_CHECKOUT_MISMATCH", about));
         }
         let checkout = said(names.checkout_id.as_deref()).or(claimed).unwrap_or_else(|| "unscoped".to_owned());
         let inherited = |names: [&str; 2]| names.into_iter().find_map(|name| said((process.env)(name).as_deref()));
@@ -139,18 +119,3 @@ impl OwnerIdentity {
 fn said(name: Option<&str>) -> Option<String> {
     name.map(trimmed).filter(|name| !name.is_empty()).map(str::to_owned)
 }
-
-impl fmt::Display for OwnerMismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Repository { expected, received } => {
-                write!(f, "LEASE_OWNER_REPOSITORY_MISMATCH: expected {expected}, received {received}")
-            }
-            Self::Checkout { claimed, received } => {
-                write!(f, "LEASE_OWNER_CHECKOUT_MISMATCH: claim {claimed}, owner {received}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for OwnerMismatch {}

@@ -9,6 +9,7 @@ use crate::json::{Json, Object};
 /// A resource and how it is wanted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
+    given: String,
     key: ResourceKey,
     mode: Mode,
     /// Whatever else the claim says, in its order.
@@ -31,9 +32,9 @@ impl Claim {
     ///
     /// # Errors
     /// The key is blank.
-    pub fn new(key: &str, mode: Mode) -> Result<Self, ClaimError> {
-        let key = ResourceKey::new(key).ok_or(ClaimError::BlankKey)?;
-        Ok(Self { key, mode, rest: Object::new() })
+    pub fn new(given: &str, mode: Mode) -> Result<Self, ClaimError> {
+        let key = ResourceKey::new(given).ok_or(ClaimError::BlankKey)?;
+        Ok(Self { given: given.to_owned(), key, mode, rest: Object::new() })
     }
 
     /// Reads the claim's document. Members that mean nothing here are kept.
@@ -51,12 +52,18 @@ impl Claim {
         Ok(Self { rest: rest.map(|(name, value)| (name.to_owned(), value.clone())).collect(), ..claim })
     }
 
-    /// The claim's document.
+    /// The claim's document, with the key in its normal form.
     #[must_use]
     pub fn to_json(&self) -> Json {
         let own = [(KEY, Json::from(self.key.as_str())), (MODE, Json::from(self.mode.as_str()))];
         let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
         Json::Object(own.chain(self.rest.iter().map(|(name, value)| (name.to_owned(), value.clone()))).collect())
+    }
+
+    /// The resource as it was written.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        &self.given
     }
 
     /// The resource.

@@ -108,7 +108,7 @@ fn claim_of(body: &Json, key: &str) -> Result<Option<Claim>, String> {
 }
 
 /// None if a name is no text, which the type refuses.
-fn names_of(body: &Json) -> Option<OwnerNames> {
+pub(super) fn names_of(body: &Json) -> Option<OwnerNames> {
     let given = body.get("ownerIdentity");
     let name = |key: &str| match given.and_then(|given| given.get(key)) {
         None | Some(Json::Null) => Some(None),
