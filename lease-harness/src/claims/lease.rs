@@ -38,6 +38,8 @@ pub struct ClaimLease {
     pub identity: OwnerIdentity,
     /// One more than that of the last grant of this resource, whoever had it.
     pub token: u64,
+    /// The number of its set in the scope, for resources that overlap without being the same: the later set has the larger one.
+    pub sequence: u64,
     /// When it was granted, in milliseconds since 1970.
     pub acquired_at: i64,
     /// When it was last renewed.
@@ -46,6 +48,8 @@ pub struct ClaimLease {
     pub expires_at: i64,
     /// Whether its set leaves traces.
     pub visibility: Visibility,
+    /// The proof that its holder lives, if there is one.
+    pub alive: Option<String>,
 }
 
 impl ClaimLease {

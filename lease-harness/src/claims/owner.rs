@@ -1,5 +1,6 @@
 //! Who an owner is.
 
+use super::names::digest;
 use super::refusal::Refusal;
 use super::spec::Claim;
 use crate::json::{Json, trimmed};
@@ -86,10 +87,9 @@ impl OwnerIdentity {
         })
     }
 
-    /// What is digested: a compact JSON list of the seven names.
-    #[must_use]
-    pub fn preimage(&self) -> String {
-        let names = [
+    /// The names in the order of the digest.
+    pub(super) fn names(&self) -> [&str; 7] {
+        [
             &self.repository_id,
             &self.checkout_id,
             &self.worktree_id,
@@ -97,21 +97,20 @@ impl OwnerIdentity {
             &self.principal_id,
             &self.controller_instance_id,
             &self.controller_generation,
-        ];
-        Json::Array(names.into_iter().map(|name| Json::from(name.as_str())).collect()).to_text()
+        ]
+    }
+
+    /// What is digested: a compact JSON list of the seven names.
+    #[must_use]
+    pub fn preimage(&self) -> String {
+        Json::Array(self.names().into_iter().map(Json::from).collect()).to_text()
     }
 
     /// The SHA-256 of the [preimage](Self::preimage), in hexadecimal digits: a name for this owner that is short and tells
     /// nothing.
     #[must_use]
     pub fn digest(&self) -> String {
-        use std::fmt::Write as _;
-
-        let digest = hmac_sha256::Hash::hash(self.preimage().as_bytes());
-        digest.iter().fold(String::with_capacity(64), |mut text, byte| {
-            write!(text, "{byte:02x}").expect("a String takes everything");
-            text
-        })
+        digest(&self.preimage())
     }
 }
 

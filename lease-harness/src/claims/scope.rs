@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::conflict::conflicts_of;
+use super::key::ResourceKey;
 use super::lease::{ClaimLease, Reference, Visibility};
+use super::mode::Mode;
 use super::owner::{OwnerIdentity, OwnerNames, OwnerProcess};
 use super::refusal::Refusal;
 use super::spec::Claim;
@@ -28,13 +30,39 @@ pub struct SetWanted<'a> {
     pub process: &'a OwnerProcess<'a>,
     /// Whether the set leaves traces.
     pub visibility: Visibility,
+    /// The proof that the holder lives, if there is one.
+    pub alive: Option<&'a str>,
 }
 
-/// A lease in the way of a claim.
+/// What is in the way of a claim.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Blocker {
-    /// That lease.
-    pub lease: ClaimLease,
+pub enum Blocker {
+    /// Somebody holds it.
+    Lease(Box<ClaimLease>),
+    /// Somebody has waited for it for longer.
+    Waiter {
+        /// Who.
+        waiter: Waiter,
+        /// The claim for which he waits.
+        claim: Claim,
+    },
+}
+
+/// Somebody who waits for a set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waiter {
+    /// `WAITER-<ms>-<8 hex>`.
+    pub id: String,
+    /// Who asks.
+    pub owner: String,
+    /// The digest of his identity.
+    pub digest: String,
+    /// For what.
+    pub claims: Vec<Claim>,
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: i64,
+    /// The proof that he lives.
+    pub alive: Option<String>,
 }
 
 /// What came of asking for a set.
@@ -60,11 +88,13 @@ pub trait Source {
     type Error;
     /// A new lease's id.
     fn lease_id(&mut self, now_ms: i64) -> String;
-    /// The next token of the claim's resource.
+    /// The number of the set: larger than that of every set before in the store or scope.
+    fn sequence(&mut self) -> u64;
+    /// The next token of the claim's resource, larger than one that was `seen` in a lease.
     ///
     /// # Errors
     /// It cannot be told.
-    fn token(&mut self, claim: &Claim) -> Result<u64, Self::Error>;
+    fn token(&mut self, claim: &Claim, seen: u64) -> Result<u64, Self::Error>;
 }
 
 impl Scope {
@@ -72,6 +102,12 @@ impl Scope {
     #[must_use]
     pub fn new(repo_id: &str, leases: Vec<ClaimLease>) -> Self {
         Self { repo_id: repo_id.to_owned(), leases }
+    }
+
+    /// All leases, also those that are over.
+    #[must_use]
+    pub fn leases(&self) -> &[ClaimLease] {
+        &self.leases
     }
 
     /// The leases that are held.
@@ -83,21 +119,33 @@ impl Scope {
         self.live(now_ms).filter(move |lease| lease.owner == owner)
     }
 
-    /// Grants all claims of a set, or none. Leases of the same owner are not in the way, and stay valid.
+    /// Grants all claims of a set, or none. Leases of the same owner are not in the way, and stay valid; those are who came
+    /// `before` and waits for something that excludes this set.
     ///
     /// # Errors
     /// The claims are about several places, or about other ones than the scope and the owner; or there is no token.
-    pub fn acquire<S: Source>(&mut self, wanted: &SetWanted<'_>, now_ms: i64, source: &mut S) -> Result<SetOutcome, S::Error>
+    pub fn acquire<S: Source>(
+        &mut self,
+        wanted: &SetWanted<'_>,
+        before: &[Waiter],
+        now_ms: i64,
+        source: &mut S,
+    ) -> Result<SetOutcome, S::Error>
     where
         S::Error: From<Refusal>,
     {
-        check_places(&self.repo_id, wanted.claims)?;
-        let identity = OwnerIdentity::new(&self.repo_id, wanted.owner, wanted.claims, wanted.names, wanted.process)?;
-        let blockers = self.blockers(wanted, now_ms);
+        let identity = self.identity(wanted)?;
+        let blockers = self.blockers(wanted, before, now_ms);
         if !blockers.is_empty() {
             return Ok(SetOutcome::Blocked(blockers));
         }
         let expires_at = now_ms.saturating_add(wanted.ttl_ms.max(SHORTEST_TTL_MS));
+        // Also of a lease that is over: it may be all that is known of the resource's last token.
+        let seen = |claim: &Claim| {
+            let tokens = self.leases.iter().filter(|lease| lease.key == *claim.key()).map(|lease| lease.token);
+            tokens.max().unwrap_or_default()
+        };
+        let sequence = source.sequence();
         let mut granted = Vec::with_capacity(wanted.claims.len());
         for claim in wanted.claims {
             granted.push(ClaimLease {
@@ -110,11 +158,13 @@ impl Scope {
                 mode: claim.mode(),
                 owner: wanted.owner.to_owned(),
                 identity: identity.clone(),
-                token: source.token(claim)?,
+                token: source.token(claim, seen(claim))?,
+                sequence,
                 acquired_at: now_ms,
                 heartbeat_at: now_ms,
                 expires_at,
                 visibility: wanted.visibility,
+                alive: wanted.alive.map(str::to_owned),
             });
         }
         self.forget_expired(now_ms);
@@ -122,14 +172,23 @@ impl Scope {
         Ok(SetOutcome::Granted(granted))
     }
 
-    /// What is in the way, in the order of the claims: a lease as often as there are claims that it is in the way of.
-    fn blockers(&self, wanted: &SetWanted<'_>, now_ms: i64) -> Vec<Blocker> {
+    /// Who asks, if he asks for claims of one place, and that of the scope and his own.
+    pub(super) fn identity(&self, wanted: &SetWanted<'_>) -> Result<OwnerIdentity, Refusal> {
+        check_places(&self.repo_id, wanted.claims)?;
+        OwnerIdentity::new(&self.repo_id, wanted.owner, wanted.claims, wanted.names, wanted.process)
+    }
+
+    /// What is in the way, in the order of the claims: a lease, or who waits, as often as there are claims that it is in the way
+    /// of.
+    pub(super) fn blockers(&self, wanted: &SetWanted<'_>, before: &[Waiter], now_ms: i64) -> Vec<Blocker> {
         let mut blockers: Vec<Blocker> = Vec::new();
         for claim in wanted.claims {
-            for lease in self.live(now_ms).filter(|lease| lease.owner != wanted.owner) {
-                if conflicts_of((claim.key(), claim.mode()), (&lease.key, lease.mode)) {
-                    blockers.push(Blocker { lease: lease.clone() });
-                }
+            let excludes = |key: &ResourceKey, mode: Mode| conflicts_of((claim.key(), claim.mode()), (key, mode));
+            let leases = self.live(now_ms).filter(|lease| lease.owner != wanted.owner && excludes(&lease.key, lease.mode));
+            blockers.extend(leases.map(|lease| Blocker::Lease(Box::new(lease.clone()))));
+            for waiter in before.iter().filter(|waiter| waiter.owner != wanted.owner) {
+                let first = waiter.claims.iter().find(|theirs| excludes(theirs.key(), theirs.mode()));
+                blockers.extend(first.map(|claim| Blocker::Waiter { waiter: waiter.clone(), claim: claim.clone() }));
             }
         }
         blockers

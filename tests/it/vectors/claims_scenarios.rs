@@ -4,12 +4,16 @@
 //! with such a step that changes something is not replayed here.
 
 use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use lease_harness::claims::{
-    Blocker, Claim, ClaimLease, DEFAULT_TTL_MS, OwnerProcess, Reference, Refusal, Scope, SetOutcome, SetWanted, Source,
-    Visibility,
+    Blocker, Claim, ClaimLease, ClaimStore, DEFAULT_TTL_MS, OwnerProcess, Reference, Refusal, Scope, SetOutcome, SetWanted,
+    Source, Traces, Visibility,
 };
 use lease_harness::json::{Json, object};
+use lease_harness::store::{Clock, LeaseStore, StoreOptions, parse_time};
 
 use super::load::{Case, list, load, millis, text};
 
@@ -18,26 +22,225 @@ const LOOKS: [&str; 5] = ["readJson", "state", "exists", "count", "list"];
 
 #[test]
 fn scenarios_of_claims_agree() {
+    replay_all(107, |case| Replay::new(Box::<Rules>::default()).run(case));
+}
+
+#[test]
+fn scenarios_of_claims_agree_in_files() {
+    // Two spellings of a workspace have one counter here (3. of what is better), so tokens differ from what was recorded.
+    let has_old_spelling = |case: &Case| case.body.to_text().contains("workspace-read:");
+    replay_all(101, |case| match has_old_spelling(case) {
+        true => Ok(false),
+        false => Replay::new(Box::new(Files::new())).run(case),
+    });
+}
+
+fn replay_all(n_cases: usize, replay: impl Fn(&Case) -> Result<bool, String>) {
     let file = load("claims-scenarios");
     let binds = |case: &&Case| case.tags.iter().any(|tag| matches!(tag.as_str(), "normal" | "generated"));
     let (mut n_replayed, mut faults) = (0, Vec::new());
     for case in file.cases.iter().filter(binds) {
-        match Replay::default().run(case) {
+        match replay(case) {
             Ok(true) => n_replayed += 1,
             Ok(false) => {}
             Err(fault) => faults.push(format!("{}: {fault}", case.name)),
         }
     }
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
-    assert!(!file.is_ours || n_replayed == 107, "{n_replayed} cases were replayed");
+    assert!(!file.is_ours || n_replayed == n_cases, "{n_replayed} cases were replayed");
 }
 
-/// Scopes, and the names of the leases that were granted.
+/// What the scenarios are played on.
+trait Claims {
+    fn set_time(&mut self, now_ms: i64);
+    fn acquire(&mut self, repo: &str, wanted: &SetWanted<'_>, traces: Traces) -> Result<SetOutcome, String>;
+    fn renew(&mut self, repo: &str, owner: &str, ttl_ms: i64, references: Option<&[Reference]>) -> Answer;
+    fn release(&mut self, repo: &str, owner: &str, references: Option<&[Reference]>, traces: Option<Traces>) -> Answer;
+    fn release_exact(&mut self, repo: &str, owner: &str, references: &[Reference]) -> Answer;
+    fn release_process(&mut self, repo: &str, process: &str, references: &[Reference]) -> Answer;
+    fn assert(&mut self, repo: &str, lease: &str, token: u64) -> Answer;
+    fn list(&mut self, repo: &str) -> Answer;
+    /// The ledger's lines, the mark and the signal; none if there are no files.
+    fn told(&self, repo: &str) -> Option<Told>;
+}
+
+/// What others were told.
+struct Told {
+    events: Vec<Json>,
+    mark: Json,
+    wake: Json,
+}
+
+/// Leases, or an error's message.
+type Answer = Result<Vec<ClaimLease>, String>;
+
+/// The rules alone.
 #[derive(Default)]
-struct Replay {
+struct Rules {
     scopes: HashMap<String, Scope>,
     counters: Counters,
     now_ms: i64,
+}
+
+impl Rules {
+    fn scope(&mut self, repo: &str) -> &mut Scope {
+        self.scopes.entry(repo.to_owned()).or_insert_with(|| Scope::new(repo, Vec::new()))
+    }
+}
+
+fn message(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+impl Claims for Rules {
+    fn set_time(&mut self, now_ms: i64) {
+        self.now_ms = now_ms;
+    }
+
+    fn acquire(&mut self, repo: &str, wanted: &SetWanted<'_>, _: Traces) -> Result<SetOutcome, String> {
+        self.counters.scope = repo.to_owned();
+        let scope = self.scopes.entry(repo.to_owned()).or_insert_with(|| Scope::new(repo, Vec::new()));
+        scope.acquire(wanted, &[], self.now_ms, &mut self.counters).map_err(message)
+    }
+
+    fn renew(&mut self, repo: &str, owner: &str, ttl_ms: i64, references: Option<&[Reference]>) -> Answer {
+        let now_ms = self.now_ms;
+        self.scope(repo).renew(owner, ttl_ms, references, now_ms).map_err(message)
+    }
+
+    fn release(&mut self, repo: &str, owner: &str, references: Option<&[Reference]>, _: Option<Traces>) -> Answer {
+        let now_ms = self.now_ms;
+        Ok(self.scope(repo).release(owner, references, now_ms))
+    }
+
+    fn release_exact(&mut self, repo: &str, owner: &str, references: &[Reference]) -> Answer {
+        let now_ms = self.now_ms;
+        self.scope(repo).release_exact(owner, references, now_ms).map_err(message)
+    }
+
+    fn release_process(&mut self, repo: &str, process: &str, references: &[Reference]) -> Answer {
+        let now_ms = self.now_ms;
+        self.scope(repo).release_process(process, references, now_ms).map_err(message)
+    }
+
+    fn assert(&mut self, repo: &str, lease: &str, token: u64) -> Answer {
+        let now_ms = self.now_ms;
+        self.scope(repo).assert(lease, token, now_ms).map(|lease| vec![lease.clone()]).map_err(message)
+    }
+
+    fn list(&mut self, repo: &str) -> Answer {
+        let now_ms = self.now_ms;
+        Ok(self.scope(repo).live(now_ms).cloned().collect())
+    }
+
+    fn told(&self, _: &str) -> Option<Told> {
+        None
+    }
+}
+
+/// The same with its files.
+struct Files {
+    _dir: tempfile::TempDir,
+    store: LeaseStore,
+    now_ms: Arc<AtomicI64>,
+}
+
+impl Files {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a temporary folder can be made");
+        let now_ms = Arc::new(AtomicI64::new(T0_MS));
+        let clock = Arc::clone(&now_ms);
+        let options = StoreOptions {
+            store: Some(dir.path().join("store")),
+            clock: Clock::from_fn(move || clock.load(Ordering::SeqCst)),
+            ..StoreOptions::default()
+        };
+        Self { store: LeaseStore::open(&options).expect("a store opens"), _dir: dir, now_ms }
+    }
+
+    fn claims(&self, repo: &str) -> ClaimStore {
+        ClaimStore::new(self.store.clone(), repo).expect("a scope")
+    }
+}
+
+/// The recordings' time zero.
+const T0_MS: i64 = 1_800_000_000_000;
+
+fn from_t0(mut leases: Vec<ClaimLease>) -> Vec<ClaimLease> {
+    for lease in &mut leases {
+        lease.acquired_at -= T0_MS;
+        lease.heartbeat_at -= T0_MS;
+        lease.expires_at -= T0_MS;
+    }
+    leases
+}
+
+impl Claims for Files {
+    fn set_time(&mut self, now_ms: i64) {
+        self.now_ms.store(T0_MS + now_ms, Ordering::SeqCst);
+    }
+
+    fn acquire(&mut self, repo: &str, wanted: &SetWanted<'_>, traces: Traces) -> Result<SetOutcome, String> {
+        Ok(match self.claims(repo).acquire(wanted, traces).map_err(message)? {
+            SetOutcome::Granted(leases) => SetOutcome::Granted(from_t0(leases)),
+            blocked @ SetOutcome::Blocked(_) => blocked,
+        })
+    }
+
+    fn renew(&mut self, repo: &str, owner: &str, ttl_ms: i64, references: Option<&[Reference]>) -> Answer {
+        self.claims(repo).renew(owner, ttl_ms, references).map(from_t0).map_err(message)
+    }
+
+    fn release(&mut self, repo: &str, owner: &str, references: Option<&[Reference]>, traces: Option<Traces>) -> Answer {
+        self.claims(repo).release(owner, references, traces).map_err(message)
+    }
+
+    fn release_exact(&mut self, repo: &str, owner: &str, references: &[Reference]) -> Answer {
+        self.claims(repo).release_exact(owner, references, None).map_err(message)
+    }
+
+    fn release_process(&mut self, repo: &str, process: &str, references: &[Reference]) -> Answer {
+        self.claims(repo).release_process(process, references, None).map_err(message)
+    }
+
+    fn assert(&mut self, repo: &str, lease: &str, token: u64) -> Answer {
+        self.claims(repo).assert(lease, token).map(|lease| from_t0(vec![lease])).map_err(message)
+    }
+
+    fn list(&mut self, repo: &str) -> Answer {
+        self.claims(repo).list().map(from_t0).map_err(message)
+    }
+
+    fn told(&self, repo: &str) -> Option<Told> {
+        let claims = self.claims(repo);
+        let document = |path: &Path| std::fs::read_to_string(path).map_or(Json::Null, |text| Json::parse(&text).expect("JSON"));
+        let text = std::fs::read_to_string(claims.dir().join("events.jsonl")).unwrap_or_default();
+        let events = text.lines().map(|line| Json::parse(line).expect("JSON"));
+        Some(Told {
+            // That a lease ran out is told here only.
+            events: events.filter(|event| text_of(event, "eventType") != "lease_expired").collect(),
+            mark: document(&claims.dir().join("dirty.json")),
+            wake: document(&claims.dir().join("../wake.json")),
+        })
+    }
+}
+
+fn text_of<'a>(of: &'a Json, name: &str) -> &'a str {
+    of.get(name).and_then(Json::as_str).unwrap_or_default()
+}
+
+/// A time of a document, as the recording shows it.
+fn from_t0_ms(time: Option<&Json>) -> Json {
+    let ms = time.and_then(Json::as_str).and_then(parse_time).expect("a time");
+    Json::Number(ms - 1_800_000_000_000.0)
+}
+
+/// One scenario, and the names of the leases that were granted in it.
+struct Replay {
+    claims: Box<dyn Claims>,
+    now_ms: i64,
+    /// The scope of the first set.
+    repo: Option<String>,
     symbols: Vec<(String, String)>,
 }
 
@@ -56,15 +259,28 @@ impl Source for Counters {
         format!("LEASE-{now_ms}-{:08x}", self.n_leases)
     }
 
+    fn sequence(&mut self) -> u64 {
+        0
+    }
+
     /// As recorded, where two spellings of a resource have each a counter.
-    fn token(&mut self, claim: &Claim) -> Result<u64, Refusal> {
+    fn token(&mut self, claim: &Claim, _seen: u64) -> Result<u64, Refusal> {
         let token = self.tokens.entry((self.scope.clone(), claim.given().to_owned())).or_default();
         *token += 1;
         Ok(*token)
     }
 }
 
+/// A number that is no token matches none.
+fn token_of(value: &Json) -> u64 {
+    value.as_f64().and_then(|token| format!("{token}").parse().ok()).unwrap_or(u64::MAX)
+}
+
 impl Replay {
+    fn new(claims: Box<dyn Claims>) -> Self {
+        Self { claims, now_ms: 0, repo: None, symbols: Vec::new() }
+    }
+
     /// Whether the case could be replayed.
     fn run(mut self, case: &Case) -> Result<bool, String> {
         for (step_idx, step) in list(&case.body, "steps").iter().enumerate() {
@@ -73,59 +289,93 @@ impl Replay {
             if !known.contains(&op) && !LOOKS.contains(&op) {
                 return Ok(false);
             }
-            let Some(ours) = self.step(op, step)? else { continue };
+            let Some(ours) = self.step(op, step)? else {
+                if op == "state" {
+                    self.compare_told(step.get("result").expect("a result"))?;
+                }
+                continue;
+            };
             let recorded = step.get("result").expect("a result");
             if !alike(recorded, &ours) {
                 return Err(format!("step {step_idx} {op}: recorded {}\n    but is {}", recorded.to_text(), ours.to_text()));
             }
         }
+        self.compare_told(case.body.get("final").unwrap_or(&Json::Null))?;
         Ok(true)
     }
 
-    fn step(&mut self, op: &str, step: &Json) -> Result<Option<Json>, String> {
-        let repo = step.get("repo").and_then(Json::as_str).unwrap_or("r1").to_owned();
-        let mut scope = self.scopes.remove(&repo).unwrap_or_else(|| Scope::new(&repo, Vec::new()));
-        self.counters.scope.clone_from(&repo);
-        let outcome = self.on_scope(&mut scope, op, step);
-        self.scopes.insert(repo, scope);
-        outcome
+    /// What the scope and the store tell.
+    fn compare_told(&self, recorded: &Json) -> Result<(), String> {
+        let (Some(told), true) = (self.claims.told(self.repo.as_deref().unwrap_or("r1")), recorded.get("events").is_some())
+        else {
+            return Ok(());
+        };
+        let mut mark = told.mark;
+        if let Some(members) = mark.as_object_mut() {
+            let at = from_t0_ms(members.get("markedAt"));
+            members.insert("markedAt", at);
+        }
+        let events = Json::Array(told.events.iter().map(|event| self.event(event)).collect());
+        for (name, ours) in [("events", events), ("dirty", mark), ("wake", told.wake)] {
+            let recorded = recorded.get(name).cloned().unwrap_or_default();
+            if !alike(&recorded, &ours) {
+                return Err(format!("{name}: recorded {}\n    but is {}", recorded.to_text(), ours.to_text()));
+            }
+        }
+        Ok(())
     }
 
-    fn on_scope(&mut self, scope: &mut Scope, op: &str, step: &Json) -> Result<Option<Json>, String> {
-        let now_ms = self.now_ms;
+    /// As the recording shows an event.
+    fn event(&self, event: &Json) -> Json {
+        let mut event = event.clone();
+        let members = event.as_object_mut().expect("an event is an object");
+        let lease = self.symbolic(members.remove("entityId").as_ref().and_then(Json::as_str).expect("an id"));
+        members.insert("lease", lease);
+        let at = from_t0_ms(members.get("at"));
+        members.insert("at", at);
+        let data = members.get_mut("data").and_then(Json::as_object_mut).expect("data");
+        if data.contains_key("expiresAt") {
+            let expires_at = from_t0_ms(data.get("expiresAt"));
+            data.insert("expiresAt", expires_at);
+        }
+        event
+    }
+
+    fn step(&mut self, op: &str, step: &Json) -> Result<Option<Json>, String> {
+        let repo = step.get("repo").and_then(Json::as_str).unwrap_or("r1");
+        self.repo.get_or_insert_with(|| repo.to_owned());
         let owner = || text(step, "owner");
         let references = step.get("expected").and_then(Json::as_array).map(|all| self.references(all));
-        Ok(Some(match op {
+        let exactly = || references.clone().unwrap_or_default();
+        let token = || token_of(step.get("fencingToken").expect("a token"));
+        let answer = match op {
             "clock" => {
                 self.now_ms += millis(step, "advanceMs").expect("a time");
-                object([("at", number(self.now_ms))])
+                self.claims.set_time(self.now_ms);
+                return Ok(Some(object([("at", number(self.now_ms))])));
             }
-            "acquire" => return self.acquire(scope, step).map(Some),
+            "acquire" => return self.acquire(repo, step).map(Some),
             "renew" => {
                 let ttl = millis(step, "ttlMs").unwrap_or(DEFAULT_TTL_MS);
-                self.said("renewed", scope.renew(owner(), ttl, references.as_deref(), now_ms).map(|all| self.leases(all.iter())))
+                self.claims.renew(repo, owner(), ttl, references.as_deref())
             }
-            "release" => object([("released", count(&scope.release(owner(), references.as_deref(), now_ms)))]),
-            "releaseExact" => {
-                let released = scope.release_exact(owner(), &references.unwrap_or_default(), now_ms);
-                self.said("released", released.map(|all| count(&all)))
-            }
-            "releaseTerminal" => {
-                let released = scope.release_process(text(step, "processId"), &references.unwrap_or_default(), now_ms);
-                self.said("released", released.map(|all| count(&all)))
-            }
-            "assert" => {
-                let token = step.get("fencingToken").and_then(Json::as_f64).expect("a token");
-                let token = format!("{token}").parse().unwrap_or(u64::MAX);
-                let asserted = scope.assert(&self.bound(text(step, "lease")), token, now_ms);
-                self.said("ok", asserted.map(|lease| self.lease(lease)))
-            }
-            "list" => object([("active", self.leases(scope.live(now_ms)))]),
+            "release" => self.claims.release(repo, owner(), references.as_deref(), step.get("options").map(traces_of)),
+            "releaseExact" => self.claims.release_exact(repo, owner(), &exactly()),
+            "releaseTerminal" => self.claims.release_process(repo, text(step, "processId"), &exactly()),
+            "assert" => self.claims.assert(repo, &self.bound(text(step, "lease")), token()),
+            "list" => self.claims.list(repo),
             _ => return Ok(None),
+        };
+        Ok(Some(match (answer, op) {
+            (Err(message), _) => self.error(&message),
+            (Ok(leases), "renew") => object([("renewed", self.leases(&leases))]),
+            (Ok(leases), "list") => object([("active", self.leases(&leases))]),
+            (Ok(leases), "assert") => object([("ok", self.lease(&leases[0]))]),
+            (Ok(leases), _) => object([("released", count(&leases))]),
         }))
     }
 
-    fn acquire(&mut self, scope: &mut Scope, step: &Json) -> Result<Json, String> {
+    fn acquire(&mut self, repo: &str, step: &Json) -> Result<Json, String> {
         let claims: Result<Vec<_>, _> = list(step, "claims").iter().map(Claim::from_json).collect();
         let claims = claims.map_err(|error| error.to_string())?;
         let options = step.get("options").unwrap_or(step);
@@ -142,43 +392,32 @@ impl Replay {
             ttl_ms: millis(options, "ttlMs").or_else(|| millis(step, "ttlMs")).unwrap_or(DEFAULT_TTL_MS),
             names: &names,
             process: &OwnerProcess { env: &env, number: 1 },
+            alive: None,
             visibility: if is_ephemeral { Visibility::Ephemeral } else { Visibility::Durable },
         };
-        let outcome = scope.acquire(&wanted, self.now_ms, &mut self.counters);
-        Ok(match outcome {
+        Ok(match self.claims.acquire(repo, &wanted, traces_of(options)) {
             Ok(SetOutcome::Granted(leases)) => {
                 for (lease_idx, lease) in leases.iter().enumerate() {
                     self.symbols.push((format!("${}.{lease_idx}", text(step, "as")), lease.id.clone()));
                 }
-                answer(true, self.leases(leases.iter()), Vec::new())
+                answer(true, self.leases(&leases), Vec::new())
             }
             Ok(SetOutcome::Blocked(blockers)) => {
                 answer(false, Json::Array(Vec::new()), blockers.iter().map(|blocker| self.blocker(blocker)).collect())
             }
-            Err(refusal) => self.error(&refusal),
+            Err(message) => self.error(&message),
         })
     }
 
-    fn said(&self, name: &str, outcome: Result<Json, Refusal>) -> Json {
-        match outcome {
-            Ok(value) => object([(name, value)]),
-            Err(refusal) => self.error(&refusal),
-        }
-    }
-
-    fn error(&self, refusal: &Refusal) -> Json {
-        object([("error", Json::from(self.symbolic(&refusal.to_string())))])
+    fn error(&self, message: &str) -> Json {
+        object([("error", Json::from(self.symbolic(message)))])
     }
 
     fn references(&self, all: &[Json]) -> Vec<Reference> {
         let text = |of: &Json, name: &str| of.get(name).and_then(Json::as_str).map(str::to_owned);
         let reference = |of: &Json| Reference {
             lease_id: self.bound(&text(of, "leaseId").expect("an id")),
-            token: of
-                .get("fencingToken")
-                .and_then(Json::as_f64)
-                .and_then(|token| format!("{token}").parse().ok())
-                .unwrap_or(u64::MAX),
+            token: token_of(of.get("fencingToken").expect("a token")),
             repo_id: text(of, "repoId"),
             checkout_id: text(of, "checkoutId"),
             work_id: text(of, "workId"),
@@ -188,8 +427,8 @@ impl Replay {
         all.iter().map(reference).collect()
     }
 
-    fn leases<'a>(&self, leases: impl Iterator<Item = &'a ClaimLease>) -> Json {
-        Json::Array(leases.map(|lease| self.lease(lease)).collect())
+    fn leases(&self, leases: &[ClaimLease]) -> Json {
+        Json::Array(leases.iter().map(|lease| self.lease(lease)).collect())
     }
 
     /// As the recording shows a lease.
@@ -216,14 +455,12 @@ impl Replay {
         object(members)
     }
 
-    fn blocker(&self, Blocker { lease }: &Blocker) -> Json {
-        object([
-            ("resourceKey", Json::from(lease.resource_key.as_str())),
-            ("ownerJobId", Json::from(lease.owner.as_str())),
-            ("lease", Json::from(self.symbolic(&lease.id))),
-            ("mode", Json::from(lease.mode.as_str())),
-            ("ownerIdentityDigest", Json::from(lease.identity.digest())),
-        ])
+    fn blocker(&self, blocker: &Blocker) -> Json {
+        let mut blocker = blocker.to_json();
+        let members = blocker.as_object_mut().expect("a blocker is an object");
+        let lease = self.symbolic(members.remove("leaseId").as_ref().and_then(Json::as_str).expect("an id"));
+        members.insert("lease", lease);
+        blocker
     }
 
     fn bound(&self, symbol: &str) -> String {
@@ -232,6 +469,21 @@ impl Replay {
 
     fn symbolic(&self, text: &str) -> String {
         self.symbols.iter().fold(text.to_owned(), |text, (name, id)| text.replace(id, name))
+    }
+}
+
+/// What a visibility and the single switches leave.
+fn traces_of(options: &Json) -> Traces {
+    let is_ephemeral = options.get("visibility").and_then(Json::as_str) == Some("ephemeral");
+    let by_visibility = Traces::from(if is_ephemeral { Visibility::Ephemeral } else { Visibility::Durable });
+    let switch = |name: &str, default: bool| match options.get(name) {
+        Some(Json::Bool(switched)) => *switched,
+        _ => default,
+    };
+    Traces {
+        events: switch("emitRuntimeEvent", by_visibility.events),
+        mark: switch("invalidateProjection", by_visibility.mark),
+        wake: switch("notifyScheduler", by_visibility.wake),
     }
 }
 
