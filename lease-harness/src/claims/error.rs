@@ -27,12 +27,20 @@ impl ClaimsError {
         }
     }
 
+    /// Whether the rules refuse what could be asked for, and not how it was asked.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if !WRONG_USE.contains(&refusal.code()))
+    }
+
     /// A damaged record, or a damaged counter.
     pub(super) fn damaged(code: &'static str, path: &Path, what: impl fmt::Display) -> Self {
         Self::Damaged(Refusal::new(code, format!("{}: {what}", path.display())))
     }
 }
 
+/// Codes of what is wrong whatever others hold.
+const WRONG_USE: [&str; 2] = ["ID_INVALID", "LEASE_TTL_INVALID"];
 /// A file that holds leases.
 pub(super) const RECORD_CORRUPT: &str = "RECORD_CORRUPT";
 /// A file that holds fencing tokens.

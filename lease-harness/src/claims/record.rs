@@ -2,7 +2,7 @@
 
 use super::key::ResourceKey;
 use super::lease::{ClaimLease, Reference, Visibility};
-use super::owner::OwnerIdentity;
+use super::owner::{OwnerIdentity, OwnerNames};
 use super::scope::{Blocker, Waiter};
 use super::spec::Claim;
 use crate::json::{Json, Object};
@@ -134,6 +134,37 @@ impl OwnerIdentity {
     }
 }
 
+impl OwnerNames {
+    /// Reads the names from a document like that of an identity; null says nothing.
+    ///
+    /// # Errors
+    /// A name that is no text, or one that is unknown.
+    pub fn from_json(names: &Json) -> Result<Self, String> {
+        let mut given = Self::default();
+        let members = match names {
+            Json::Null => return Ok(given),
+            Json::Object(members) => members,
+            _ => return Err("an identity is an object".to_owned()),
+        };
+        let [repository, checkout, worktree, branch, principal, instance, generation] = IDENTITY;
+        for (name, value) in members.iter() {
+            let text = value.as_str().map(str::to_owned).ok_or_else(|| format!("{name} is no text"))?;
+            let place = match name {
+                name if name == repository => &mut given.repository_id,
+                name if name == checkout => &mut given.checkout_id,
+                name if name == worktree => &mut given.worktree_id,
+                name if name == branch => &mut given.branch,
+                name if name == principal => &mut given.principal_id,
+                name if name == instance => &mut given.controller_instance_id,
+                name if name == generation => &mut given.controller_generation,
+                _ => return Err(format!("{name} is none of {}", IDENTITY.join(", "))),
+            };
+            *place = Some(text);
+        }
+        Ok(given)
+    }
+}
+
 impl Reference {
     /// Reads a reference; else what is wrong with it.
     ///
@@ -175,7 +206,9 @@ impl Blocker {
 }
 
 impl Waiter {
-    pub(super) fn to_json(&self) -> Json {
+    /// The waiter's document.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
         let mut waiter = Object::new();
         waiter.insert("waiterId", self.id.as_str());
         waiter.insert("ownerJobId", self.owner.as_str());

@@ -31,6 +31,7 @@ use guard::{Guard, Rooms};
 
 pub use date::parse as parse_time;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
+pub use location::main_checkout;
 pub use options::StoreOptions;
 pub use outcome::{Acquired, Reaped, Reconciled, Refreshed, Released, Status};
 pub use owner::OwnerFence;
