@@ -74,6 +74,12 @@ pub struct Reference {
 }
 
 impl Reference {
+    /// What names a lease exactly.
+    #[must_use]
+    pub fn of(lease: &ClaimLease) -> Self {
+        Self { lease_id: lease.id.clone(), token: lease.token, ..Self::default() }
+    }
+
     /// Whether it is about this lease as it is.
     #[must_use]
     pub fn matches(&self, lease: &ClaimLease) -> bool {

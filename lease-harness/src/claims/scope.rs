@@ -1,6 +1,7 @@
 //! What happens to the leases of a scope: the rules, without the files.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use super::conflict::conflicts_of;
 use super::key::ResourceKey;
@@ -46,6 +47,17 @@ pub enum Blocker {
         /// The claim for which he waits.
         claim: Claim,
     },
+}
+
+impl fmt::Display for Blocker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lease(lease) => write!(f, "{} is held by {} to {}", lease.resource_key, lease.owner, lease.mode),
+            Self::Waiter { waiter, claim } => {
+                write!(f, "{} waits for {} to {}, and came first", waiter.owner, claim.given(), claim.mode())
+            }
+        }
+    }
 }
 
 /// Somebody who waits for a set.

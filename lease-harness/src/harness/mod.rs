@@ -2,6 +2,7 @@
 
 pub(crate) mod background;
 mod child;
+mod claims;
 pub mod detached;
 mod ending;
 mod error;
@@ -14,6 +15,7 @@ mod times;
 mod who;
 
 pub use child::{Child, Ended, LossWatch, exec, exit_like};
+pub use claims::{ClaimRequest, ClaimSet};
 pub use ending::Ending;
 pub use error::{SlotError, SlotErrorKind};
 pub use nextest_run::NextestRun;

@@ -44,7 +44,7 @@ pub use crate::sys::env::Env;
 
 pub(crate) use alive::{ProofOfLife, Vital, folder as alive_folder};
 pub(crate) use error::chain;
-pub(crate) use heartbeat::{Beat, Beaten, LostNote, pause_for, quiesce, resume};
+pub(crate) use heartbeat::{Beat, Beaten, KeptAlive, LostNote, Pulse, pause_for, quiesce, resume};
 pub(crate) use journal::{iso, note};
 pub(crate) use owner::quoted;
 pub(crate) use record::to_f64;

@@ -86,18 +86,8 @@ fn acquire(claims: &ClaimStore, options: &Options) -> Result<Result<Json, Claims
 }
 
 fn tell(standing: &Standing<'_>) -> bool {
-    let in_the_way = standing.blockers.first().map(|blocker| blocker.to_json());
-    let text = |name: &str| {
-        let value = in_the_way.as_ref().and_then(|blocker| blocker.get(name)).and_then(Json::as_str);
-        value.unwrap_or_default().to_owned()
-    };
-    exit::tell(&format!(
-        "waiting — queue position {}; {} is held by {} to {}",
-        standing.position,
-        text("resourceKey"),
-        text("ownerJobId"),
-        text("mode")
-    ));
+    let in_the_way = standing.blockers.first().map(ToString::to_string).unwrap_or_default();
+    exit::tell(&format!("… queue position {}: {in_the_way}", standing.position));
     true
 }
 
