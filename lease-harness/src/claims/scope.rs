@@ -39,7 +39,7 @@ pub struct SetWanted<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Blocker {
     /// Somebody holds it.
-    Lease(Box<ClaimLease>),
+    Lease(ClaimLease),
     /// Somebody has waited for it for longer.
     Waiter {
         /// Who.
@@ -197,7 +197,7 @@ impl Scope {
         for claim in wanted.claims {
             let excludes = |key: &ResourceKey, mode: Mode| conflicts_of((claim.key(), claim.mode()), (key, mode));
             let leases = self.live(now_ms).filter(|lease| lease.owner != wanted.owner && excludes(&lease.key, lease.mode));
-            blockers.extend(leases.map(|lease| Blocker::Lease(Box::new(lease.clone()))));
+            blockers.extend(leases.map(|lease| Blocker::Lease(lease.clone())));
             for waiter in before.iter().filter(|waiter| waiter.owner != wanted.owner) {
                 let first = waiter.claims.iter().find(|theirs| excludes(theirs.key(), theirs.mode()));
                 blockers.extend(first.map(|claim| Blocker::Waiter { waiter: waiter.clone(), claim: claim.clone() }));
