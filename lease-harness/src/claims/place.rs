@@ -6,18 +6,16 @@ use std::time::{Duration, Instant};
 use super::error::ClaimsResult;
 use super::names::{check_id, file_stem};
 use super::refusal::Refusal;
-use crate::store::LeaseStore;
+use crate::store::{CLAIMS, LeaseStore};
 use crate::sys::disk::{self, At};
 use crate::sys::lock::LockedPlace;
 
-/// The folder of claims in a store; its name begins with a dot, so that other programs pass it by.
-const FOLDER: &str = ".claims";
 /// The longest pause between two tries to enter.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Where the claims of a store are.
 pub(super) fn claims_folder(store: &LeaseStore) -> PathBuf {
-    store.dir().join(FOLDER)
+    store.dir().join(CLAIMS)
 }
 
 /// Where the claims of a scope are.

@@ -42,7 +42,7 @@ pub use crate::sys::clock::{Clock, Ids};
 pub use crate::sys::disk::errno_name;
 pub use crate::sys::env::Env;
 
-pub(crate) use alive::{ProofOfLife, Vital, folder as alive_folder};
+pub(crate) use alive::{CLAIMS, ProofOfLife, Vital, folder as alive_folder};
 pub(crate) use error::chain;
 pub(crate) use heartbeat::{Beat, Beaten, KeptAlive, LostNote, Pulse, pause_for, quiesce, resume};
 pub(crate) use journal::{iso, note};
