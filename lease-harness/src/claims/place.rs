@@ -10,8 +10,8 @@ use crate::store::{CLAIMS, LeaseStore};
 use crate::sys::disk::{self, At};
 use crate::sys::lock::LockedPlace;
 
-/// The longest pause between two tries to enter.
-const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+/// The longest pause between two tries to enter. Nobody stays inside for long, and who tries seldom meets the others inside.
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
 /// Where the claims of a store are.
 pub(super) fn claims_folder(store: &LeaseStore) -> PathBuf {
