@@ -2,6 +2,8 @@
 
 mod damage;
 mod life;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod steps;
 mod waiting;
 
 use std::path::{Path, PathBuf};
