@@ -285,14 +285,6 @@ impl SlotRequest {
         })
     }
 
-    /// Creates the store's directory if there is none.
-    ///
-    /// # Errors
-    /// When it cannot be created.
-    pub fn create_store(&self) -> Result<(), SlotError> {
-        Ok(LeaseStore::open(&self.store)?.create()?)
-    }
-
     /// What works but is doubtful in the pool file and the owner pattern.
     ///
     /// # Errors

@@ -129,7 +129,7 @@ pub(in crate::harness) struct SlotNotes {
 impl SlotNotes {
     /// If somebody wants them.
     pub(in crate::harness) fn begin(pool: &Pool, env: &Env) -> Option<Self> {
-        let notes = RunNotes::asked_for(env)?;
+        let notes = RunNotes::of_slots(env)?;
         let note = SlotNote {
             test: env.get("NEXTEST_BINARY_ID").zip(env.get("NEXTEST_TEST_NAME")),
             group: env.get("NEXTEST_TEST_GROUP"),

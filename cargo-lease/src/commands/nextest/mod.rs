@@ -1,16 +1,23 @@
 //! `cargo lease nextest`: cargo nextest with every test process in a slot.
 
+mod folder;
+mod listing;
+mod schedule;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use lease_harness::harness::exit_like;
 
-use super::cargo::{Wrapping, become_command, cargo_program, without_own_variables};
+use self::folder::RunFolder;
+use self::listing::{Listing, reuses_a_build};
+use self::schedule::Schedule;
+use super::cargo::{Prepared, Wrapping, become_command, cargo_program, without_own_variables};
 use super::held::{StartedBy, run_watched};
 use crate::cli::Reader;
 use crate::exit::{self, Failure};
-use crate::inject::{self, OwnWords, ToolConfig};
+use crate::inject::{self, OwnWords};
 use crate::resolve::{Surroundings, path_text};
 
 /// Nextest's own options, before its command, that take the next word as their value.
@@ -43,10 +50,53 @@ fn nextest(cargo: &OsStr) -> Command {
 
 /// Runs tests and ends as nextest ended. Cargo becomes nextest, so that this is nextest's parent.
 fn run_tests(wrapping: Wrapping<'_>, at: usize, cargo: &OsStr) -> Result<ExitCode, Failure> {
+    let around = wrapping.around;
+    let prepared = wrapping.prepare(cargo, Reader::Nextest)?;
+    if !prepared.injected.is_empty() {
+        warn_of_scripts(&wrapping.own_words(), around)?;
+    }
+    let folder = RunFolder::create()?;
+    let with_env = |mut command: Command| {
+        command.envs(prepared.env.iter().map(|(name, value)| (name, value)));
+        without_own_variables(command, around)
+    };
+    let listing = listing::list(&wrapping, at, &folder, with_env(nextest(cargo)))?;
+    let (schedule, is_built) = match &listing {
+        Listing::Failed(ended) => {
+            // Ending by a signal drops nothing.
+            drop(folder);
+            return Ok(exit_like(ended));
+        }
+        Listing::NotMade => (Schedule::of_wrapped(&prepared), false),
+        Listing::Made(listed) => (Schedule::of_list(&prepared, listed, around), true),
+    };
     let mut command = nextest(cargo);
-    add_run_words(&mut command, wrapping, at, cargo)?;
-    let ended = run_watched(without_own_variables(command, wrapping.around), &[], StartedBy::Hand)?;
+    command.args(run_words(&wrapping, at, &prepared, is_built, &write_groups(&schedule, &folder)?));
+    let ended = run_watched(with_env(command), &[], StartedBy::Hand)?;
+    drop(folder);
     Ok(exit_like(&ended))
+}
+
+/// The words with our runner right behind the command, since for nextest the first of several wins, and our test groups
+/// behind all others, where they are the weakest.
+fn run_words(wrapping: &Wrapping<'_>, at: usize, prepared: &Prepared, is_built: bool, groups: &[OsString]) -> Vec<OsString> {
+    let mut words = wrapping.words.to_vec();
+    words.splice(at + 1..at + 1, prepared.injected.iter().cloned());
+    let own = wrapping.own_words();
+    // The listing has built everything and said so.
+    let is_silent = is_built && !reuses_a_build(&own) && !own.has(&["--cargo-quiet", "--cargo-verbose"]);
+    let quiet = is_silent.then(|| "--cargo-quiet".into());
+    inject::append(&words, quiet.into_iter().chain(groups.iter().cloned()))
+}
+
+fn write_groups(schedule: &Schedule, folder: &RunFolder) -> Result<Vec<OsString>, Failure> {
+    if schedule.groups.is_empty() {
+        return Ok(Vec::new());
+    }
+    let path = folder.path().join("nextest.toml");
+    std::fs::write(&path, inject::tool_config(&schedule.groups))
+        .map_err(|error| Failure::internal(format!("cannot write nextest's test groups to {}", path.display()), error))?;
+    Ok(vec!["--tool-config-file".into(), format!("lease:{}", path_text("temporary folder", &path)?).into()])
 }
 
 /// Where the command stands, if it is one that runs tests.
@@ -54,27 +104,6 @@ fn run_command(wrapping: &Wrapping<'_>) -> Option<usize> {
     let at = wrapping.own_words().first_free(&WITH_VALUE)?;
     let runs_tests = RUN_TESTS.iter().any(|known| wrapping.words[at] == *known);
     (runs_tests && !wrapping.only_asks()).then_some(at)
-}
-
-/// Adds the words with our runner right behind the command, since for nextest the first of several wins, and our test
-/// group behind all others, where it is the weakest.
-fn add_run_words(command: &mut Command, wrapping: Wrapping<'_>, at: usize, cargo: &OsStr) -> Result<(), Failure> {
-    let prepared = wrapping.prepare(cargo, Reader::Nextest)?;
-    let mut words = wrapping.words.to_vec();
-    if !prepared.injected.is_empty() {
-        warn_of_scripts(&wrapping.own_words(), wrapping.around)?;
-    }
-    words.splice(at + 1..at + 1, prepared.injected);
-    let group = prepared.group.map(|group| group_words(&group, &prepared.store)).transpose()?;
-    command.args(inject::append(&words, group.into_iter().flatten())).envs(prepared.env);
-    Ok(())
-}
-
-fn group_words(group: &ToolConfig, store: &Path) -> Result<[OsString; 2], Failure> {
-    let path = group
-        .write(store)
-        .map_err(|error| Failure::internal(format!("cannot write nextest's test group into {}", store.display()), error))?;
-    Ok(["--tool-config-file".into(), format!("lease:{}", path_text("store", &path)?).into()])
 }
 
 /// Cargo looks for subcommands in its home's `bin` as well as in `PATH`.
