@@ -2,13 +2,14 @@
 
 mod folder;
 mod listing;
+mod report;
 mod schedule;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use lease_harness::harness::exit_like;
+use lease_harness::harness::{RunNotes, exit_like};
 
 use self::folder::RunFolder;
 use self::listing::{Listing, reuses_a_build};
@@ -72,7 +73,9 @@ fn run_tests(wrapping: Wrapping<'_>, at: usize, cargo: &OsStr) -> Result<ExitCod
     };
     let mut command = nextest(cargo);
     command.args(run_words(&wrapping, at, &prepared, is_built, &write_groups(&schedule, &folder)?));
+    command.env(RunNotes::SLOTS, folder.path());
     let ended = run_watched(with_env(command), &[], StartedBy::Hand)?;
+    report::tell(&folder.notes().slots(), &schedule);
     drop(folder);
     Ok(exit_like(&ended))
 }
