@@ -110,6 +110,51 @@ fn only_the_named_binaries_are_wrapped_and_grouped() {
     assert_eq!(lab.read("seen/a"), "@tool:lease:lab");
 }
 
+/// Without a lock file nobody knows yet whether there are annotated tests, so that a list is asked for first.
+#[test]
+fn what_is_wrong_is_told_once_and_in_nextests_words() {
+    let lab = lab(1);
+    let cases: [(&[&str], i32); 6] = [
+        (&["-E", "nosuch("], 94),
+        (&["-P", "nosuch"], 96),
+        (&["--partition", "nosuch"], 2),
+        (&["--no-such"], 2),
+        (&["-p", "nosuch"], 101),
+        (&["--run-ignored", "all", "nosuch"], 4),
+    ];
+    let said = |command: &mut std::process::Command, words: &[&str], code: i32| {
+        let _ = fs::remove_file(lab.path("Cargo.lock"));
+        let (out, err) = expect_code(command.args(["nextest", "run"]).args(words), code);
+        // What differs from one run to the next.
+        let is_same = |line: &&str| {
+            !["Blocking", "Compiling", "Finished", "run ID", "Summary", "Usage", "target runner"]
+                .iter()
+                .any(|other| line.contains(other))
+        };
+        (out, err.lines().filter(is_same).map(str::to_owned).collect::<Vec<_>>())
+    };
+    lab.write("tests/it.rs", "#[test] fn passes() {}");
+    for (words, code) in cases {
+        let plain = said(&mut lab.command("cargo"), words, code);
+        assert_eq!(said(&mut lab.lease(&[]), words, code), plain, "{words:?}");
+    }
+    lab.write("tests/it.rs", "compile_error!(\"broken\");");
+    let plain = said(&mut lab.command("cargo"), &[], 101);
+    assert_eq!(said(&mut lab.lease(&[]), &[], 101), plain);
+    assert!(!lab.path("store").exists(), "nothing ran");
+}
+
+#[test]
+fn a_build_and_warnings_are_told_once() {
+    let lab = lab(1);
+    lab.write(".config/nextest.toml", "unknown = 1\n");
+    lab.write("tests/it.rs", "#[test] fn passes() { let unused = 1; }");
+    let (_, err) = expect_code(&mut lab.lease(&["nextest", "run"]), 0);
+    for once in ["Compiling scratch", "Finished", "configuration key: unknown", "unused variable", "1 test run: 1 passed"] {
+        assert_eq!(err.matches(once).count(), 1, "{once:?}: {err}");
+    }
+}
+
 #[test]
 fn a_run_of_cargos_inside_a_test_of_nextests_is_not_taken_for_that_test() {
     let lab = Lab::new(1);

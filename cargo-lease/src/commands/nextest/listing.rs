@@ -16,6 +16,9 @@ use crate::exit::Failure;
 use crate::inject::{OwnWords, TestId, list_words};
 use crate::resolve::Surroundings;
 
+/// The variable that says how much nextest tells.
+const LOG: &str = "NEXTEST_LOG";
+
 /// What came of asking.
 pub(super) enum Listing {
     /// There was nothing to find out, or it could not be: the run will explain what is wrong.
@@ -46,6 +49,10 @@ pub(super) fn list(wrapping: &Wrapping<'_>, at: usize, folder: &RunFolder, nexte
     let mut command = nextest;
     command.args(words).env(RunNotes::TESTS, folder.path()).stdout(file);
     let is_reused = reuses_a_build(&wrapping.own_words());
+    if wrapping.around.var_os(LOG).is_none() {
+        // What is only worth a warning is said again by the run.
+        command.env(LOG, "error");
+    }
     if is_reused {
         // Nothing is built, and what is said of unpacking is said again.
         command.stderr(Stdio::null());

@@ -86,10 +86,10 @@ fn run_words(wrapping: &Wrapping<'_>, at: usize, prepared: &Prepared, is_built: 
     let mut words = wrapping.words.to_vec();
     words.splice(at + 1..at + 1, prepared.injected.iter().cloned());
     let own = wrapping.own_words();
-    // The listing has built everything and said so.
+    // The listing has built everything and said so. Once would leave out what cargo says, and not what the compiler does.
     let is_silent = is_built && !reuses_a_build(&own) && !own.has(&["--cargo-quiet", "--cargo-verbose"]);
-    let quiet = is_silent.then(|| "--cargo-quiet".into());
-    inject::append(&words, quiet.into_iter().chain(groups.iter().cloned()))
+    let quiet = is_silent.then_some(["--cargo-quiet", "--cargo-quiet"]).into_iter().flatten().map(OsString::from);
+    inject::append(&words, quiet.chain(groups.iter().cloned()))
 }
 
 fn write_groups(schedule: &Schedule, folder: &RunFolder) -> Result<Vec<OsString>, Failure> {

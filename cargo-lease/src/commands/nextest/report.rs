@@ -37,12 +37,12 @@ fn groups_of_the_user<'a>(notes: &'a [SlotNote], schedule: &Schedule) -> BTreeMa
 }
 
 fn warning(group: &str, tests: &BTreeSet<String>) -> String {
-    let mut named: Vec<_> = tests.iter().take(N_NAMED).map(String::as_str).collect();
-    let more = tests.len().checked_sub(N_NAMED).filter(|more| 0 < *more).map(|more| format!("{more} more"));
-    named.extend(more.as_deref());
+    let named: Vec<_> = tests.iter().take(N_NAMED).map(String::as_str).collect();
+    let more = tests.len().checked_sub(N_NAMED).filter(|more| 0 < *more).map(|more| format!(" and {more} more"));
     format!(
-        "your test group '{group}' is in the place of ours, so what these tests wait for a slot counts as their time: {}",
-        named.join(", ")
+        "your test group '{group}' is in the place of ours, so what these tests wait for a slot counts as their time: {}{}",
+        named.join(", "),
+        more.unwrap_or_default()
     )
 }
 
