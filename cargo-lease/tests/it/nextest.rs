@@ -86,6 +86,26 @@ fn wrapper_scripts_that_leave_us_out_are_warned_of() {
     has(&err, &["warning: ", "nextest.toml", "'mine'", "around-wrapper"]);
 }
 
+/// What the configuration says is looked at before the run, what happened after it.
+#[test]
+fn tests_that_never_reached_our_runner_are_named() {
+    let lab = lab(1);
+    lab.write("tests/it.rs", "#[test] fn a() {}\n#[test] fn b() {}");
+    let wrapper = lab.write("wrap.sh", "#!/bin/sh\nexec \"$@\"\n");
+    let config = format!(
+        "experimental = ['wrapper-scripts']
+         [scripts.wrapper.mine]
+         command = {wrapper:?}
+         [[profile.default.scripts]]
+         filter = 'test(a)'
+         run-wrapper = 'mine'"
+    );
+    lab.write(".config/nextest.toml", &config);
+    let (_, err) = expect_code(&mut lab.lease(&["nextest", "run"]), 0);
+    let named: Vec<_> = err.lines().filter(|line| line.contains("ran without a slot")).collect();
+    assert!(matches!(named[..], [line] if line.ends_with(": scratch::it a")), "{err}");
+}
+
 #[test]
 fn a_pools_name_need_not_be_a_groups_name() {
     let lab = lab(1);
@@ -150,6 +170,7 @@ fn a_build_and_warnings_are_told_once() {
     lab.write(".config/nextest.toml", "unknown = 1\n");
     lab.write("tests/it.rs", "#[test] fn passes() { let unused = 1; }");
     let (_, err) = expect_code(&mut lab.lease(&["nextest", "run"]), 0);
+    assert!(!err.contains("without a slot") && !err.contains("waiting for slots"), "{err}");
     for once in ["Compiling scratch", "Finished", "configuration key: unknown", "unused variable", "1 test run: 1 passed"] {
         assert_eq!(err.matches(once).count(), 1, "{once:?}: {err}");
     }

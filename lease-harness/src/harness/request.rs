@@ -17,7 +17,7 @@ use super::nextest_run::NextestRun;
 use super::run_notes::NamedPool;
 use super::several::Place;
 use super::slot::{Slot, loss_watch};
-use super::teller::Teller;
+use super::teller::{self, Teller};
 use super::times;
 use super::who;
 use crate::json::number_text;
@@ -335,6 +335,7 @@ impl SlotRequest {
         self.check_heartbeat(&pool)?;
         let outer = grants::find(&self.store.env, pool.store().dir(), pool.file().name());
         if let Some(outer) = outer {
+            teller::tell_joined(&pool, &self.store.env);
             return join(pool, &outer);
         }
         if let Some(run) = &self.run

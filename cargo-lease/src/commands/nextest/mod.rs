@@ -9,10 +9,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use lease_harness::harness::{RunNotes, exit_like};
+use lease_harness::harness::{Ended, RunNotes, exit_like};
 
 use self::folder::RunFolder;
 use self::listing::{Listing, reuses_a_build};
+use self::report::Ran;
 use self::schedule::Schedule;
 use super::cargo::{Prepared, Wrapping, become_command, cargo_program, without_own_variables};
 use super::held::{StartedBy, run_watched};
@@ -75,7 +76,10 @@ fn run_tests(wrapping: Wrapping<'_>, at: usize, cargo: &OsStr) -> Result<ExitCod
     command.args(run_words(&wrapping, at, &prepared, is_built, &write_groups(&schedule, &folder)?));
     command.env(RunNotes::SLOTS, folder.path());
     let ended = run_watched(with_env(command), &[], StartedBy::Hand)?;
-    report::tell(&folder.notes().slots(), &schedule);
+    // A run that ends well has run all it was to run, unless that is what another run has left over.
+    let is_rerun = !wrapping.own_words().values(&["--rerun", "-R"]).is_empty();
+    let ran = if ended == Ended::Exited(0) && !is_rerun { Ran::All } else { Ran::Some };
+    report::tell(&folder.notes().slots(), &schedule, ran);
     drop(folder);
     Ok(exit_like(&ended))
 }

@@ -10,15 +10,36 @@ use crate::exit;
 use crate::inject::OURS;
 use crate::render::{HeldBack, PoolNeed, Waited, Waits};
 
+/// Which of the tests in the schedule ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ran {
+    All,
+    /// Some of them, or it is not known.
+    Some,
+}
+
 /// Nextest's group for tests of no group.
 const GLOBAL: &str = "@global";
 /// How many tests a warning names.
 const N_NAMED: usize = 5;
 
-/// Warns of test groups that took the place of ours, and tells who waited.
-pub(super) fn tell(notes: &[SlotNote], schedule: &Schedule) {
+/// Warns of test groups that took the place of ours, and tells who waited. If all tests of the schedule ran, it also warns
+/// of those that were to have a slot and never asked for one.
+pub(super) fn tell(notes: &[SlotNote], schedule: &Schedule, ran: Ran) {
     for (group, tests) in groups_of_the_user(notes, schedule) {
-        exit::warn(&warning(group, &tests));
+        let what = format!(
+            "your test group '{group}' is in the place of ours, so what these tests wait for a slot counts as their time"
+        );
+        exit::warn(&format!("{what}: {}", listed(&tests)));
+    }
+    let without = match ran {
+        Ran::All => without_a_slot(notes, schedule),
+        Ran::Some => BTreeSet::new(),
+    };
+    if !without.is_empty() {
+        let why = "these tests ran without a slot, since something took the place of our runner: a wrapper script without \
+                   target-runner = \"around-wrapper\", for one";
+        exit::warn(&format!("{why}: {}", listed(&without)));
     }
     waits(notes, schedule).tell();
 }
@@ -36,14 +57,18 @@ fn groups_of_the_user<'a>(notes: &'a [SlotNote], schedule: &Schedule) -> BTreeMa
     groups
 }
 
-fn warning(group: &str, tests: &BTreeSet<String>) -> String {
+/// Tests that were to be wrapped, and of which no process asked for a slot.
+fn without_a_slot(notes: &[SlotNote], schedule: &Schedule) -> BTreeSet<String> {
+    let asked: BTreeSet<_> = notes.iter().filter_map(|note| note.test.as_ref()).collect();
+    let without = schedule.wrapped.iter().filter(|test| !asked.contains(test));
+    without.map(|(binary_id, test)| format!("{binary_id} {test}")).collect()
+}
+
+/// The first of these tests.
+fn listed(tests: &BTreeSet<String>) -> String {
     let named: Vec<_> = tests.iter().take(N_NAMED).map(String::as_str).collect();
     let more = tests.len().checked_sub(N_NAMED).filter(|more| 0 < *more).map(|more| format!(" and {more} more"));
-    format!(
-        "your test group '{group}' is in the place of ours, so what these tests wait for a slot counts as their time: {}{}",
-        named.join(", "),
-        more.unwrap_or_default()
-    )
+    named.join(", ") + &more.unwrap_or_default()
 }
 
 fn name(note: &SlotNote) -> String {

@@ -16,6 +16,8 @@ pub(super) struct Schedule {
     pub(super) groups: Vec<TestGroup>,
     /// The group of each test that is known, by its place in `groups`.
     pub(super) tests: BTreeMap<TestId, usize>,
+    /// Tests that are known and wrapped.
+    pub(super) wrapped: BTreeSet<TestId>,
 }
 
 impl Schedule {
@@ -25,15 +27,17 @@ impl Schedule {
             return Self::default();
         };
         let group = TestGroup { name: group_name(&[&pool.name]), width: width_of(pool), filter };
-        Self { groups: vec![group], tests: BTreeMap::new() }
+        Self { groups: vec![group], ..Self::default() }
     }
 
     /// With a list: a group for the tests of each pool, or of the same several.
     pub(super) fn of_list(prepared: &Prepared, listed: &Listed, around: &Surroundings) -> Self {
         let mut pools = Pools::new(prepared, around);
-        let needs = needs(prepared, listed, &mut pools);
+        let is_wrapped = |test: &&TestId| prepared.pool.is_some() && prepared.wrap.covers(std::slice::from_ref(&test.0));
+        let wrapped: BTreeSet<_> = listed.tests.iter().filter(is_wrapped).cloned().collect();
+        let needs = needs(prepared, listed, &wrapped, &mut pools);
         let groups = groups(&pools.supplies, needs);
-        let mut schedule = Self::default();
+        let mut schedule = Self { wrapped, ..Self::default() };
         for group in groups {
             schedule.add(&group, &pools.supplies, &listed.tests);
         }
@@ -54,12 +58,16 @@ impl Schedule {
 }
 
 /// Which pools each test needs; tests that need none are left out.
-fn needs(prepared: &Prepared, listed: &Listed, pools: &mut Pools<'_>) -> BTreeMap<TestId, BTreeSet<usize>> {
+fn needs(
+    prepared: &Prepared,
+    listed: &Listed,
+    wrapped: &BTreeSet<TestId>,
+    pools: &mut Pools<'_>,
+) -> BTreeMap<TestId, BTreeSet<usize>> {
     let mut needs = BTreeMap::<TestId, BTreeSet<usize>>::new();
-    let wrapped = prepared.pool.as_ref().map(|pool| pools.place_of(pool));
-    for test in &listed.tests {
-        let pool = wrapped.filter(|_| prepared.wrap.covers(std::slice::from_ref(&test.0)));
-        needs.entry(test.clone()).or_default().extend(pool);
+    if let Some(pool) = &prepared.pool {
+        let pool = pools.place_of(pool);
+        needs.extend(wrapped.iter().map(|test| (test.clone(), BTreeSet::from([pool]))));
     }
     for (binary_id, leased) in &listed.leased {
         let named: Vec<_> = leased.pools.iter().filter_map(|pool| pools.find(pool)).collect();
@@ -67,6 +75,7 @@ fn needs(prepared: &Prepared, listed: &Listed, pools: &mut Pools<'_>) -> BTreeMa
             needs.entry(test.clone()).or_default().extend(&named);
         }
     }
+    // Of a pool that cannot be used nothing is known.
     needs.retain(|_, pools| !pools.is_empty());
     needs
 }
