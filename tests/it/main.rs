@@ -31,9 +31,13 @@ mod vectors;
 
 #[cfg(feature = "nextest")]
 mod equivalence;
+#[cfg(feature = "nextest")]
+mod listed;
 #[cfg(feature = "node")]
 mod peer;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "nextest")]
+mod scheduling;
 #[cfg(feature = "nextest")]
 mod setup_script;
