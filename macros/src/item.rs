@@ -202,23 +202,27 @@ fn slot_param(input: &FnArg) -> Option<SlotParam> {
     let FnArg::Typed(PatType { attrs, pat, ty, .. }) = input else {
         return None;
     };
-    let (ty, access) = match &**ty {
+    let (ty, access) = match bare(ty) {
         Type::Reference(reference) if is_slot(&reference.elem) => {
             let access = if reference.mutability.is_some() { Access::Exclusive } else { Access::Shared };
             (Type::Reference(TypeReference { lifetime: None, ..reference.clone() }), access)
         }
-        ty if is_slot(ty) => (ty.clone(), Access::Owned),
+        bare if is_slot(bare) => (bare.clone(), Access::Owned),
         _ => return None,
     };
     Some(SlotParam { attrs: attrs.clone(), pattern: (**pat).clone(), ty, access })
 }
 
 fn is_slot(ty: &Type) -> bool {
+    matches!(bare(ty), Type::Path(path) if path.qself.is_none() && is_named(&path.path, "Slot"))
+}
+
+/// The type itself: one that comes out of a `macro_rules!` variable stands in an invisible group.
+fn bare(ty: &Type) -> &Type {
     match ty {
-        Type::Path(path) => path.qself.is_none() && is_named(&path.path, "Slot"),
-        Type::Group(group) => is_slot(&group.elem),
-        Type::Paren(paren) => is_slot(&paren.elem),
-        _ => false,
+        Type::Group(group) => bare(&group.elem),
+        Type::Paren(paren) => bare(&paren.elem),
+        ty => ty,
     }
 }
 
@@ -260,7 +264,15 @@ fn keeps_name(meta: &Meta) -> bool {
     }
     let segments = &meta.path().segments;
     let is_tool = segments.first().is_some_and(|first| first.ident == "rustfmt" || first.ident == "clippy");
-    is_tool || segments.last().is_some_and(|last| NAME_KEEPING.iter().any(|name| last.ident == name))
+    is_tool || applies_test(meta) || segments.last().is_some_and(|last| NAME_KEEPING.iter().any(|name| last.ident == name))
+}
+
+/// `#[apply(test!)]`, as tests of smol are written.
+fn applies_test(meta: &Meta) -> bool {
+    let Meta::List(list) = meta else { return false };
+    let is_test =
+        |input: ParseStream<'_>| Ok(is_named(&input.call(Path::parse_mod_style)?, "test") && input.parse::<Token![!]>().is_ok());
+    is_named(&list.path, "apply") && list.parse_args_with(is_test).unwrap_or(false)
 }
 
 impl Presence {
@@ -294,5 +306,28 @@ impl ToTokens for Presence {
             Self::Always => quote!(true),
             Self::When(condition) => condition.clone(),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_keeps_name(attr: Attribute, expected: bool) {
+        assert_eq!(keeps_name(&attr.meta), expected, "{}", attr.to_token_stream());
+    }
+
+    #[test]
+    fn who_may_make_several_tests() {
+        check_keeps_name(syn::parse_quote!(#[tokio::test(flavor = "multi_thread")]), true);
+        check_keeps_name(syn::parse_quote!(#[cfg_attr(unix, test, ignore = "why")]), true);
+        check_keeps_name(syn::parse_quote!(#[cfg_attr(unix, rstest)]), false);
+        check_keeps_name(syn::parse_quote!(#[clippy::cognitive_complexity = "9"]), true);
+        check_keeps_name(syn::parse_quote!(#[rstest]), false);
+        check_keeps_name(syn::parse_quote!(#[apply(test!)]), true);
+        check_keeps_name(syn::parse_quote!(#[macro_rules_attribute::apply(smol_macros::test!)]), true);
+        check_keeps_name(syn::parse_quote!(#[apply(many_tests!)]), false);
+        check_keeps_name(syn::parse_quote!(#[apply(template)]), false);
     }
 }

@@ -64,6 +64,13 @@ fn process_ignored() {
 
 #[leased_slot(pool = "behaviour.json")]
 #[test]
+#[cfg_attr(unix, cfg_attr(not(windows), ignore = "run by a test of this program"))]
+fn process_by_condition() {
+    inside_process("process_by_condition");
+}
+
+#[leased_slot(pool = "behaviour.json")]
+#[test]
 #[should_panic]
 fn process_panics() {
     inside_process("process_panics");
@@ -105,6 +112,13 @@ fn slot(slot: Slot) {
 fn slot_result(slot: &Slot) -> Result<(), String> {
     inside("slot_result", slot.id());
     Ok(())
+}
+
+#[leased_slot(pool = "behaviour.json")]
+#[test]
+#[ignore = "run by a test of this program"]
+fn slot_ignored(slot: Slot) {
+    inside("slot_ignored", slot.id());
 }
 
 #[leased_slot(pool = "behaviour.json")]

@@ -39,6 +39,9 @@ fn a_slot_is_taken_if_and_only_if_a_leased_test_runs() {
     check("process_ignored --skip process_case_panics", &[], &[]);
     check("process_ignored --ignored", &[], &["process_ignored"]);
     check("--exact scenario::process_ignored --include-ignored", &[], &["process_ignored"]);
+    check("by_condition slot_ignored --skip process_case_panics", &[], &[]);
+    check("by_condition --ignored", &[], &["process_by_condition"]);
+    check("slot_ignored --ignored", &[], &["slot_ignored"]);
     check("--exact scenario::process --list", &[], &[]);
     check("--exact scenario::process --help", &[], &[]);
     check("--exact scenario::process --bench", &[], &[]);

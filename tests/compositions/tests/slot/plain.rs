@@ -1,5 +1,6 @@
 //! Nothing but the standard library.
 
+use std::fmt::Display;
 use std::sync::Barrier;
 use std::thread;
 
@@ -70,6 +71,29 @@ where
 fn a_generic_helper_with_patterns() {
     let text = String::from("text");
     assert_eq!(helper(&text, vec!["value"], (1, 2)), ("text", "value".to_owned(), 1));
+}
+
+#[leased_slot(pool = "pool.json")]
+fn opaque_helper<const N: usize>(values: &[impl Display; N], slot: &Slot) -> Vec<String> {
+    let _alone = alone_in(slot);
+    values.iter().map(ToString::to_string).collect()
+}
+
+/// An associated function without `self` is a function like others.
+struct Suite<'a, T>(&'a T);
+
+impl<'a, T: Sync> Suite<'a, T> {
+    #[leased_slot(pool = "pool.json")]
+    fn with_slot(value: &'a T, slot: Slot) -> Suite<'a, T> {
+        let _alone = alone_in(&slot);
+        Suite(value)
+    }
+}
+
+#[test]
+fn helpers_of_every_kind() {
+    assert_eq!(opaque_helper(&[1, 2]), ["1", "2"]);
+    assert_eq!(*Suite::with_slot(&7).0, 7);
 }
 
 /// Two of a process's tests really hold two slots at once.
