@@ -7,8 +7,11 @@ use syn::{Error, Ident, LitStr, ReturnType};
 use crate::args::{Args, Wait};
 use crate::item::{Access, SlotParam, TestFn};
 
+/// Line and column of the attribute.
+pub(crate) type Place = (usize, usize);
+
 /// Expands one attribute; on a mistake the item stays, so that nothing else is reported about it.
-pub(crate) fn leased_slot(args: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn leased_slot(args: TokenStream, item: TokenStream, place: Place) -> TokenStream {
     let mut test = match syn::parse2::<TestFn>(item.clone()) {
         Ok(test) => test,
         Err(error) => return beside(&error, &item),
@@ -22,7 +25,7 @@ pub(crate) fn leased_slot(args: TokenStream, item: TokenStream) -> TokenStream {
     };
     match (checked, slots) {
         (Ok(args), Ok(slots)) => match check_one_each(&args.pools, &slots) {
-            Ok(()) => Expansion { args, test, slots }.into_token_stream(),
+            Ok(()) => Expansion { args, test, slots, place }.into_token_stream(),
             Err(error) => error.into_compile_error(),
         },
         (Err(error), Ok(slots)) if slots.is_empty() => beside(&error, &unchanged),
@@ -62,6 +65,7 @@ struct Expansion {
     test: TestFn,
     /// None in the process form, else one of each pool.
     slots: Vec<SlotParam>,
+    place: Place,
 }
 
 impl ToTokens for Expansion {
@@ -191,6 +195,11 @@ impl Expansion {
         }
         if should_panic.is_possible() {
             site.extend(quote!(.should_panic(#should_panic)));
+        }
+        // Cases that have the attribute from one place all have it; the runtime compares.
+        if let Some(word) = self.test.made_of() {
+            let (line, column) = self.place;
+            site.extend(quote!(.made_of(#word, #line, #column)));
         }
         if !self.test.keeps_its_name() {
             site.extend(quote!(.makes_several_tests()));

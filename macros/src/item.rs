@@ -5,7 +5,8 @@ use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{
-    Attribute, Error, FnArg, Meta, Pat, PatType, Path, Result, ReturnType, Signature, Token, Type, TypeReference, Visibility,
+    Attribute, Error, FnArg, Ident, Meta, Pat, PatType, Path, Result, ReturnType, Signature, Token, Type, TypeReference,
+    Visibility,
 };
 
 /// Attributes that leave a function one test under its own name. Anything else may be a generator (rstest,
@@ -185,6 +186,14 @@ impl TestFn {
     /// tests of it.
     pub(crate) fn keeps_its_name(&self) -> bool {
         self.signature.inputs.is_empty() && self.attrs.iter().all(|attr| keeps_name(&attr.meta))
+    }
+
+    /// The word of the source of which a macro made the function's name, if one did: rstest calls the cases of `works`
+    /// `case_1` and so on, and points at `works`.
+    pub(crate) fn made_of(&self) -> Option<String> {
+        let name = &self.signature.ident;
+        let word = name.span().source_text()?;
+        (*name != word && syn::parse_str::<Ident>(&word).is_ok()).then_some(word)
     }
 
     /// Whether the function returns nothing.

@@ -13,5 +13,6 @@ use proc_macro::TokenStream;
 /// Gives a test a slot of a pool; documented at `lease_harness::leased_slot`.
 #[proc_macro_attribute]
 pub fn leased_slot(args: TokenStream, item: TokenStream) -> TokenStream {
-    expand::leased_slot(args.into(), item.into()).into()
+    let here = proc_macro::Span::call_site();
+    expand::leased_slot(args.into(), item.into(), (here.line(), here.column())).into()
 }

@@ -65,6 +65,12 @@ pub(crate) fn lost(reason: &str) -> ! {
     std::process::exit(LOST)
 }
 
+/// Ends the process, before anything of it has run, because none of its tests could be right.
+pub(super) fn end_before_main(reason: &str) -> ! {
+    say(reason);
+    exit_now(FAILED)
+}
+
 fn finish_at_exit() {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {

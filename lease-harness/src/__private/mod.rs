@@ -15,6 +15,7 @@ mod process_slot;
 mod test_slot;
 
 mod args;
+mod cases;
 mod selection;
 
 mod lease;

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, ThreadId};
 
 use super::args::process_args;
-use super::end::{hold_until_exit, stop_when_lost};
+use super::cases::Cases;
+use super::end::{end_before_main, hold_until_exit, stop_when_lost};
 use super::lease::Lease;
 use super::paths;
 use super::request::{Ask, explain, guarded};
@@ -28,6 +29,9 @@ struct Held {
 
 /// What came of the constructor.
 static PROCESS: OnceLock<Process> = OnceLock::new();
+
+/// What is wrong with the cases of its tests.
+static CASES: OnceLock<Cases> = OnceLock::new();
 
 /// The process's slots, or why it has none.
 enum Process {
@@ -62,7 +66,12 @@ fn take_for(sites: &[&'static Site]) -> Result<Process, SlotError> {
     if let Selection::Unknown(reason) = selection {
         return Ok(Process::NotAsked(format!("{reason}, so it was not known whether a leased test would run")));
     }
-    let wanted: Vec<_> = sites.iter().copied().filter(|site| selection.may_run(&site.candidate())).collect();
+    let cases = CASES.get_or_init(|| Cases::look(sites, &selection));
+    if let Err(reason) = cases.refuse_process(sites, &selection) {
+        end_before_main(&reason);
+    }
+    let will_run = |site: &&Site| selection.may_run(&site.candidate()) && cases.refuse(site).is_ok();
+    let wanted: Vec<_> = sites.iter().copied().filter(will_run).collect();
     let Some(ask) = ask_for(&wanted)? else {
         return Ok(Process::NotAsked("no leased test is selected by the arguments of this process".to_owned()));
     };
@@ -175,6 +184,7 @@ fn longest_wait(first: Wait, next: Wait) -> Wait {
 
 /// The process's slot, for a test that starts.
 fn held_for(site: &Site) -> Result<&'static Held, String> {
+    CASES.get().map_or(Ok(()), |cases| cases.refuse(site))?;
     match PROCESS.get() {
         Some(Process::Holds(held)) => is_about(held, site).map(|()| held),
         Some(Process::Refused(reason)) => Err(reason.clone()),

@@ -10,7 +10,7 @@ const NEXTEST_PHASE: &str = "NEXTEST_TEST_PHASE";
 /// The one test that a nextest process runs.
 const NEXTEST_NAME: &str = "NEXTEST_TEST_NAME";
 /// With `panic = "abort"` libtest starts itself again for each test, whose name it passes here.
-const LIBTEST_INVOKE: &str = "__RUST_TEST_INVOKE";
+pub(super) const LIBTEST_INVOKE: &str = "__RUST_TEST_INVOKE";
 
 /// What an option of libtest makes of the word after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -166,7 +166,7 @@ impl Filter {
 }
 
 /// Whether `name` is `parent::something`.
-fn is_below(name: &str, parent: &str) -> bool {
+pub(super) fn is_below(name: &str, parent: &str) -> bool {
     name.strip_prefix(parent).is_some_and(|rest| rest.starts_with("::"))
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::selection::Candidate;
+use super::selection::{Candidate, is_below};
 use crate::harness::Wait;
 
 /// One use of the attribute: which test, which pool, which options.
@@ -20,6 +20,22 @@ pub struct Site {
     ignored: bool,
     should_panic: bool,
     several: bool,
+    /// A macro made the function's name at this word of the source.
+    made_of: Option<(&'static str, Place)>,
+}
+
+/// Line and column of an attribute.
+type Place = (usize, usize);
+
+/// One case of an `#[rstest]` that is itself leased.
+#[derive(Clone, Debug)]
+pub(super) struct CaseOf {
+    /// The name of the test that has the cases.
+    pub(super) test: String,
+    /// `case_1`, below it.
+    pub(super) case: String,
+    /// Where its attribute stands.
+    pub(super) place: Place,
 }
 
 impl Site {
@@ -36,6 +52,7 @@ impl Site {
             ignored: false,
             should_panic: false,
             several: false,
+            made_of: None,
         }
     }
 
@@ -79,6 +96,11 @@ impl Site {
         Self { several: true, ..self }
     }
 
+    /// The function's name does not stand in the source: a macro made it of this word. The attribute stands at this place.
+    pub const fn made_of(self, word: &'static str, line: usize, column: usize) -> Self {
+        Self { made_of: Some((word, (line, column))), ..self }
+    }
+
     /// Puts the place on the list that the constructor reads. Each place does so in a constructor of its own, earlier than
     /// ours: unlike entries of a linker section, constructors survive every linker's garbage collection.
     pub fn register(&'static self) {
@@ -95,6 +117,23 @@ impl Site {
 
     pub(super) fn candidate(&self) -> Candidate {
         Candidate { name: self.test_name(), ignored: self.ignored, should_panic: self.should_panic, several: self.several }
+    }
+
+    /// Whether a test of this name is one of this place.
+    pub(super) fn covers(&self, name: &str) -> bool {
+        let ours = self.test_name();
+        name == ours || self.several && is_below(name, &ours)
+    }
+
+    /// The case that this is, if rstest made it: for a test `works` it makes functions whose names it writes at the word
+    /// `works`, in a module of that name.
+    pub(super) fn case(&self) -> Option<CaseOf> {
+        let (word, place) = self.made_of?;
+        let name = self.test_name();
+        let segments: Vec<_> = name.split("::").collect();
+        let test_idx = (0..segments.len() - 1).rev().find(|idx| segments[*idx] == word && is_case(segments[idx + 1]))?;
+        let test = segments[..=test_idx].join("::");
+        Some(CaseOf { test, case: segments[test_idx + 1].to_owned(), place })
     }
 
     /// The pool files, in the order in which they were written.
@@ -119,6 +158,11 @@ impl Site {
     }
 }
 
+/// `case_1`, `case_02_named`.
+fn is_case(segment: &str) -> bool {
+    segment.strip_prefix("case_").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 static SITES: Mutex<Vec<&'static Site>> = Mutex::new(Vec::new());
 
 /// Every place of the process form in this binary.
@@ -134,6 +178,25 @@ mod tests {
     fn names_are_libtests() {
         assert_eq!(Site::new("my_crate", "works", "p").test_name(), "works");
         assert_eq!(Site::new("my_crate::db::tests", "works", "p").test_name(), "db::tests::works");
+    }
+
+    #[track_caller]
+    fn check_case(module: &'static str, function: &'static str, word: &'static str, expected: Option<(&str, &str)>) {
+        let case = Site::new(module, function, "p").made_of(word, 1, 2).case();
+        assert_eq!(case.map(|case| (case.test, case.case)), expected.map(|(test, case)| (test.to_owned(), case.to_owned())));
+    }
+
+    #[test]
+    fn cases_of_rstest() {
+        check_case("my_crate::db::works", "case_1", "works", Some(("db::works", "case_1")));
+        check_case("my_crate::works", "case_02_named", "works", Some(("works", "case_02_named")));
+        check_case("my_crate::works::case_1", "value_1_a", "works", Some(("works", "case_1")));
+        check_case("my_crate::works::case_1::works", "case_2", "works", Some(("works::case_1::works", "case_2")));
+        check_case("my_crate::works", "value_1_a", "works", None);
+        check_case("my_crate::works", "case_insensitive", "works", None);
+        check_case("my_crate::other", "case_1", "works", None);
+        check_case("works", "case_1", "works", None);
+        assert!(Site::new("my_crate::works", "case_1", "p").case().is_none());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use quote::quote;
 
 #[track_caller]
 fn check(args: TokenStream, item: TokenStream, expected: &str) {
-    let expanded = super::leased_slot(args, item);
+    let expanded = super::leased_slot(args, item, (1, 1));
     let file = syn::parse2(expanded).expect("an expansion is Rust");
     let printed = prettyplease::unparse(&file);
     assert_eq!(printed.trim(), expected.trim(), "\n{printed}");

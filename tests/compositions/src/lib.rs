@@ -1,5 +1,7 @@
 //! What the tests of the compositions share.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 ctor::declarative::ctor! {
@@ -11,6 +13,22 @@ ctor::declarative::ctor! {
             let folder = std::env::current_exe().expect("this program has a path").with_file_name("compositions-store");
             // SAFETY: In the first constructor of a program there is one thread.
             unsafe { std::env::set_var("LEASE_STORE", folder) };
+        }
+    }
+}
+
+/// Set to a file that gets a line whenever a program that knows of it lists its tests.
+pub const LISTINGS: &str = "COMPOSITIONS_LISTINGS";
+
+ctor::declarative::ctor! {
+    /// Notes that this process only lists its tests.
+    #[ctor(unsafe, priority = 100)]
+    fn note_listing() {
+        if let Some(file) = std::env::var_os(LISTINGS)
+            && std::env::args_os().any(|word| word == "--list")
+        {
+            let mut file = OpenOptions::new().append(true).create(true).open(file).expect("the folder is there");
+            file.write_all(b"listed\n").expect("there is room");
         }
     }
 }
