@@ -45,6 +45,12 @@ fn a_killed_wrapper_frees_its_slot_under_nextest() {
 #[cfg(feature = "nextest")]
 #[test]
 fn a_killed_nextest_frees_the_slot_of_its_test() {
+    Scene::nextest().kill(|work| process::ancestor_with(work.wrapper, "nextest"));
+}
+
+#[cfg(feature = "nextest")]
+#[test]
+fn a_killed_parent_of_nextest_takes_the_run_with_it() {
     Scene::nextest().kill(|work| work.leader);
 }
 
@@ -146,7 +152,7 @@ struct Work {
     child: u32,
     /// Ours around it.
     wrapper: u32,
-    /// What the user started: cargo, or nextest.
+    /// What the user started: it became cargo, or is the parent of nextest.
     leader: u32,
 }
 
@@ -188,12 +194,11 @@ impl Scene {
     }
 }
 
-/// Cargo and nextest are started in our place, so the wrapper of a test is a process of its own; a plain run is its own
-/// wrapper.
+/// The wrapper of a test is a process of its own; a plain run is its own wrapper.
 fn workers(tick: &Event, run: &Running) -> Work {
     let (child, leader) = (tick.pid(), run.pid());
-    let is_ours = process::arguments_of(leader).first().is_some_and(|program| program.ends_with("cargo-lease"));
-    let wrapper = if is_ours { leader } else { process::ancestor_with(child, "__runner") };
+    let is_plain = process::arguments_of(leader).iter().any(|argument| argument == "--");
+    let wrapper = if is_plain { leader } else { process::ancestor_with(child, "__runner") };
     Work { child, wrapper, leader }
 }
 

@@ -1,7 +1,7 @@
 //! What the commands that wrap cargo have in common.
 //!
-//! They look at the pool, add words to cargo's command line, and then *become* cargo: only the runner, in front of each
-//! test binary, holds a lease and has a child.
+//! They look at the pool, add words to cargo's command line, and then *become* cargo; a run of nextest is the exception.
+//! Only the runner, in front of each test binary, holds a lease.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use std::process::{Command, ExitCode};
 
-use lease_harness::harness::{Child, Ended, exit_like};
+use lease_harness::harness::{Child, Ended, LossWatch, exit_like};
 use lease_harness::{Slot, SlotError, SlotErrorKind, SlotRequest};
 
 use super::cargo::become_command;
@@ -39,18 +39,13 @@ pub(super) fn run_in(slot: Slot, command: Command, started_by: StartedBy) -> Res
     if slot.is_joined() {
         return Err(become_command(command));
     }
-    let program = command.get_program().to_owned();
-    let child = match started_by {
-        StartedBy::Hand => Child::new(command).heed_nohup(),
-        StartedBy::TestRunner => Child::new(command),
-    };
-    let ended = child.run(&[slot.loss_watch()]);
+    let ended = run_watched(command, &[slot.loss_watch()], started_by);
     if !matches!(ended, Ok(Ended::Exited(_))) {
         // It was cut off, so what it had started may still work on the slot that the next holder is about to get.
         slot.end_survivors().unwrap_or_else(|error| exit::report(&error));
     }
     let released = slot.release();
-    let ended = ended.map_err(|error| Failure::start(&program, error))?;
+    let ended = ended?;
     if let Ended::Lost(sentence) = &ended {
         return Err(Failure::lost(sentence));
     }
@@ -61,4 +56,18 @@ pub(super) fn run_in(slot: Slot, command: Command, started_by: StartedBy) -> Res
         exit::report(&error);
     }
     Ok(exit_like(&ended))
+}
+
+/// Runs a command to its end, which it also meets if one of these leases is lost; with none it is only waited for.
+///
+/// # Errors
+///
+/// The command could not be started.
+pub(super) fn run_watched(command: Command, watches: &[LossWatch], started_by: StartedBy) -> Result<Ended, Failure> {
+    let program = command.get_program().to_owned();
+    let child = match started_by {
+        StartedBy::Hand => Child::new(command).heed_nohup(),
+        StartedBy::TestRunner => Child::new(command),
+    };
+    child.run(watches).map_err(|error| Failure::start(&program, error))
 }

@@ -26,7 +26,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
     let wrapping = |words| Wrapping { lease, wrap, words, around };
     match &cli.command {
         Command::Test(wrapped) => Err(test::exec(wrapping(&wrapped.words))),
-        Command::Nextest(wrapped) => Err(nextest::exec(wrapping(&wrapped.words))),
+        Command::Nextest(wrapped) => nextest::run(wrapping(&wrapped.words)),
         Command::Bench(wrapped) => Err(bench::exec(wrapping(&wrapped.words))),
         Command::Run(args) => run::run(lease, &args.command, around),
         Command::SetupScript(args) => script::setup(lease, args, around),

@@ -2,9 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
+
+use lease_harness::harness::exit_like;
 
 use super::cargo::{Wrapping, become_command, cargo_program, without_own_variables};
+use super::held::{StartedBy, run_watched};
 use crate::cli::Reader;
 use crate::exit::{self, Failure};
 use crate::inject::{self, OwnWords, ToolConfig};
@@ -17,25 +20,33 @@ const WITH_VALUE: [&str; 7] =
 /// Nextest's commands that run tests.
 const RUN_TESTS: [&str; 4] = ["run", "r", "bench", "b"];
 
-/// Becomes `cargo nextest`; returns only when that fails.
-pub(super) fn exec(wrapping: Wrapping<'_>) -> Failure {
-    match command(wrapping) {
-        Ok(command) => become_command(without_own_variables(command, wrapping.around)),
-        Err(failure) => failure,
+/// Runs tests below this process, which stays to look after the run; becomes `cargo nextest` for everything else, and
+/// then returns only when that fails.
+pub(super) fn run(wrapping: Wrapping<'_>) -> Result<ExitCode, Failure> {
+    let cargo = cargo_program(wrapping.around)?;
+    installed(wrapping.around)?;
+    match run_command(&wrapping) {
+        Some(at) => run_tests(wrapping, at, &cargo),
+        None => {
+            let mut command = nextest(&cargo);
+            command.args(wrapping.words);
+            Err(become_command(without_own_variables(command, wrapping.around)))
+        }
     }
 }
 
-fn command(wrapping: Wrapping<'_>) -> Result<Command, Failure> {
-    let cargo = cargo_program(wrapping.around)?;
-    installed(wrapping.around)?;
-    let run_command = run_command(&wrapping);
-    let mut command = Command::new(&cargo);
+fn nextest(cargo: &OsStr) -> Command {
+    let mut command = Command::new(cargo);
     command.arg("nextest");
-    match run_command {
-        Some(at) => add_run_words(&mut command, wrapping, at, &cargo)?,
-        None => drop(command.args(wrapping.words)),
-    }
-    Ok(command)
+    command
+}
+
+/// Runs tests and ends as nextest ended. Cargo becomes nextest, so that this is nextest's parent.
+fn run_tests(wrapping: Wrapping<'_>, at: usize, cargo: &OsStr) -> Result<ExitCode, Failure> {
+    let mut command = nextest(cargo);
+    add_run_words(&mut command, wrapping, at, cargo)?;
+    let ended = run_watched(without_own_variables(command, wrapping.around), &[], StartedBy::Hand)?;
+    Ok(exit_like(&ended))
 }
 
 /// Where the command stands, if it is one that runs tests.

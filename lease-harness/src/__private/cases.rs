@@ -27,7 +27,8 @@ struct Mixed {
 }
 
 impl Cases {
-    /// Looks at the tests of which a case may run here.
+    /// Looks at the tests of the process form of which a case may run here. Of a test with a slot as its parameter no case can
+    /// be left out: that one would be a test with a parameter, which does not compile.
     pub(super) fn look(sites: &[&'static Site], selection: &Selection) -> Self {
         let mut tests = BTreeMap::<String, Vec<CaseOf>>::new();
         for case in sites.iter().filter_map(|site| site.case()) {

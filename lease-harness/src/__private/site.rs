@@ -3,8 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::paths;
 use super::selection::{Candidate, is_below};
-use crate::harness::Wait;
+use crate::harness::{LeasedTest, NamedPool, TestForm, Wait};
 
 /// One use of the attribute: which test, which pool, which options.
 #[derive(Clone, Debug)]
@@ -20,6 +21,7 @@ pub struct Site {
     ignored: bool,
     should_panic: bool,
     several: bool,
+    form: TestForm,
     /// A macro made the function's name at this word of the source.
     made_of: Option<(&'static str, Place)>,
 }
@@ -52,6 +54,7 @@ impl Site {
             ignored: false,
             should_panic: false,
             several: false,
+            form: TestForm::Process,
             made_of: None,
         }
     }
@@ -101,6 +104,11 @@ impl Site {
         Self { made_of: Some((word, (line, column))), ..self }
     }
 
+    /// The test takes its slots by itself.
+    pub const fn takes_its_slots(self) -> Self {
+        Self { form: TestForm::Test, ..self }
+    }
+
     /// Puts the place on the list that the constructor reads. Each place does so in a constructor of its own, earlier than
     /// ours: unlike entries of a linker section, constructors survive every linker's garbage collection.
     pub fn register(&'static self) {
@@ -136,6 +144,22 @@ impl Site {
         Some(CaseOf { test, case: segments[test_idx + 1].to_owned(), place })
     }
 
+    pub(super) fn form(&self) -> TestForm {
+        self.form
+    }
+
+    /// What a listing is told.
+    pub(super) fn to_leased_test(&self) -> LeasedTest {
+        let pool = |written: &str| NamedPool { written: written.to_owned(), found: paths::found(written), store: None };
+        LeasedTest {
+            name: self.test_name(),
+            makes_several: self.several,
+            is_ignored: self.ignored,
+            form: self.form,
+            pools: self.pools().into_iter().map(pool).collect(),
+        }
+    }
+
     /// The pool files, in the order in which they were written.
     pub(super) fn pools(&self) -> Vec<&'static str> {
         std::iter::once(self.pool).chain(self.other_pools.iter().copied()).collect()
@@ -165,7 +189,7 @@ fn is_case(segment: &str) -> bool {
 
 static SITES: Mutex<Vec<&'static Site>> = Mutex::new(Vec::new());
 
-/// Every place of the process form in this binary.
+/// Every place in this binary.
 pub(super) fn registered() -> Vec<&'static Site> {
     SITES.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

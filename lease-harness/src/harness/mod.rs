@@ -8,8 +8,10 @@ mod error;
 mod grants;
 mod nextest_run;
 mod request;
+mod run_notes;
 mod several;
 mod slot;
+mod teller;
 mod times;
 mod who;
 
@@ -18,6 +20,7 @@ pub use ending::Ending;
 pub use error::{SlotError, SlotErrorKind};
 pub use nextest_run::NextestRun;
 pub use request::{PoolInfo, SlotRequest, Waiting};
+pub use run_notes::{AskEnd, LeasedTest, NamedPool, RunNotes, SlotNote, TestForm};
 pub use slot::Slot;
 pub use who::session_text;
 

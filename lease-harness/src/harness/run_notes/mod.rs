@@ -1,0 +1,48 @@
+//! Notes that the processes of a run of nextest leave for the `cargo lease nextest run` above them.
+//!
+//! It names a folder in their environment. A test binary that lists its tests says which of them take slots, and of which
+//! pools; a process that asks for a slot says how long it waited. To leave a note is never what a test fails of, and without
+//! the variable nothing is written.
+
+mod leased;
+mod taken;
+
+use std::path::{Path, PathBuf};
+
+pub use leased::{LeasedTest, NamedPool, TestForm};
+pub use taken::{AskEnd, SlotNote};
+
+pub(super) use taken::SlotNotes;
+
+use crate::store::Env;
+
+/// The folder of the notes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunNotes {
+    folder: PathBuf,
+}
+
+impl RunNotes {
+    /// The variable that names the folder to the processes of a run.
+    pub const VARIABLE: &str = "LEASE_RUN_NOTES";
+
+    /// Notes in this folder, which is there.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// The notes that this process is asked for.
+    pub(crate) fn asked_for_process() -> Option<Self> {
+        Self::asked_for(&Env::Process)
+    }
+
+    fn asked_for(env: &Env) -> Option<Self> {
+        env.get(Self::VARIABLE).map(Self::in_folder)
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}

@@ -1,0 +1,169 @@
+//! Who asked for a slot and how long he waited.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::RunNotes;
+use crate::json::{Json, object};
+use crate::pool::Pool;
+use crate::store::{self, Env, Ids};
+use crate::sys::disk;
+
+const FILE: &str = "slots.jsonl";
+
+/// What a process tells of a slot that it asked for.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SlotNote {
+    /// Its test: nextest's id of the binary, and the name. None if it is not nextest's.
+    pub test: Option<(String, String)>,
+    /// Nextest's group of the test.
+    pub group: Option<String>,
+    /// How many tests nextest runs at once.
+    pub threads: Option<usize>,
+    /// Name of the pool.
+    pub pool: String,
+    /// Directory of its store.
+    pub store: PathBuf,
+    /// How many slots it has.
+    pub n_slots: usize,
+    /// The deepest place in the queue that was seen, from 1; 0 if there was no need to wait.
+    pub deepest: usize,
+    /// How long it waited; as long as it still waits, nothing.
+    pub waited: Duration,
+    /// How it ended.
+    pub end: AskEnd,
+}
+
+/// How asking for a slot ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskEnd {
+    /// Not yet: who still waits when the run is over has been ended.
+    Waits,
+    /// With a slot.
+    Granted,
+    /// Without.
+    Refused,
+}
+
+impl AskEnd {
+    const ALL: [Self; 3] = [Self::Waits, Self::Granted, Self::Refused];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Waits => "waits",
+            Self::Granted => "granted",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+impl RunNotes {
+    /// What was told of slots, the last word of each who asked.
+    #[must_use]
+    pub fn slots(&self) -> Vec<SlotNote> {
+        let bytes = disk::read(&self.folder().join(FILE)).ok().flatten().unwrap_or_default();
+        let mut notes: Vec<(String, SlotNote)> = Vec::new();
+        for line in bytes.split(|byte| *byte == b'\n') {
+            let Some((id, note)) = Json::parse_bytes(line).ok().and_then(|line| SlotNote::of_json(&line)) else { continue };
+            match notes.iter_mut().rev().find(|(known, _)| *known == id) {
+                Some((_, told)) => *told = note,
+                None => notes.push((id, note)),
+            }
+        }
+        notes.into_iter().map(|(_, note)| note).collect()
+    }
+}
+
+impl SlotNote {
+    fn to_json(&self, id: &str) -> Json {
+        let (binary_id, test) = self.test.as_ref().map(|(binary_id, test)| (Json::from(binary_id), Json::from(test))).unzip();
+        object([
+            ("id", Json::from(id)),
+            ("binaryId", Json::from(binary_id)),
+            ("test", Json::from(test)),
+            ("group", Json::from(self.group.as_ref())),
+            ("threads", Json::from(self.threads)),
+            ("pool", Json::from(&self.pool)),
+            ("store", Json::from(self.store.to_str())),
+            ("slots", Json::from(self.n_slots)),
+            ("deepest", Json::from(self.deepest)),
+            ("waitedMs", Json::from(store::millis(self.waited))),
+            ("end", Json::from(self.end.word())),
+        ])
+    }
+
+    fn of_json(note: &Json) -> Option<(String, Self)> {
+        let text = |key| note.get(key).and_then(Json::as_str).map(str::to_owned);
+        let number = |key| note.get(key).and_then(Json::as_f64);
+        let end = text("end")?;
+        let read = Self {
+            test: text("binaryId").zip(text("test")),
+            group: text("group"),
+            threads: number("threads").map(whole),
+            pool: text("pool")?,
+            store: text("store")?.into(),
+            n_slots: whole(number("slots")?),
+            deepest: whole(number("deepest")?),
+            waited: Duration::try_from_secs_f64(number("waitedMs")? / 1e3).ok()?,
+            end: AskEnd::ALL.into_iter().find(|known| known.word() == end)?,
+        };
+        Some((text("id")?, read))
+    }
+}
+
+/// A number that was written as one.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates, and nobody writes that much")]
+fn whole(number: f64) -> usize {
+    number as usize
+}
+
+/// Notes of one who asks for a slot.
+pub(in crate::harness) struct SlotNotes {
+    notes: RunNotes,
+    id: String,
+    note: SlotNote,
+    begun_ms: i64,
+}
+
+impl SlotNotes {
+    /// If somebody wants them.
+    pub(in crate::harness) fn begin(pool: &Pool, env: &Env) -> Option<Self> {
+        let notes = RunNotes::asked_for(env)?;
+        let note = SlotNote {
+            test: env.get("NEXTEST_BINARY_ID").zip(env.get("NEXTEST_TEST_NAME")),
+            group: env.get("NEXTEST_TEST_GROUP"),
+            threads: env.get("NEXTEST_TEST_THREADS").and_then(|number| number.parse().ok()),
+            pool: pool.file().name().to_owned(),
+            store: pool.store().dir().to_owned(),
+            n_slots: pool.file().slots().len(),
+            deepest: 0,
+            waited: Duration::ZERO,
+            end: AskEnd::Waits,
+        };
+        Some(Self { notes, id: Ids::random().fresh(), note, begun_ms: pool.store().now_ms() })
+    }
+
+    /// It stands at this place, from 1.
+    pub(in crate::harness) fn waits_at(&mut self, position: usize) {
+        let begins = self.note.deepest == 0;
+        self.note.deepest = self.note.deepest.max(position);
+        if begins {
+            self.tell();
+        }
+    }
+
+    /// It ended at this time.
+    pub(in crate::harness) fn end(mut self, end: AskEnd, at_ms: i64) {
+        if 0 < self.note.deepest {
+            self.note.waited = Duration::from_millis(u64::try_from(at_ms - self.begun_ms).unwrap_or_default());
+        }
+        self.note.end = end;
+        self.tell();
+    }
+
+    fn tell(&self) {
+        // What is not told is missing in a report, and no reason to fail.
+        let _ = disk::append_line(&self.notes.folder().join(FILE), &self.note.to_json(&self.id).to_text());
+    }
+}
