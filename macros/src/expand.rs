@@ -24,7 +24,7 @@ pub(crate) fn leased_slot(args: TokenStream, item: TokenStream, place: Place) ->
         None => Args::parse(args),
     };
     match (checked, slots) {
-        (Ok(args), Ok(slots)) => match check_one_each(&args.pools, &slots) {
+        (Ok(args), Ok(slots)) => match check_one_each(&args.pools, &slots).and_then(|()| check_reset(&args, &slots)) {
             Ok(()) => Expansion { args, test, slots, place }.into_token_stream(),
             Err(error) => error.into_compile_error(),
         },
@@ -48,6 +48,18 @@ fn check_one_each(pools: &[LitStr], slots: &[SlotParam]) -> syn::Result<()> {
         Some(pool) if !slots.is_empty() => {
             let message = "there is no `Slot` for this pool: a test takes one of each pool, in this order, or none at all";
             Err(Error::new(pool.span(), message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A slot as a parameter is clean without being asked for.
+fn check_reset(args: &Args, slots: &[SlotParam]) -> syn::Result<()> {
+    match args.reset {
+        Some(place) if !slots.is_empty() => {
+            let message = "a test with a `slot: Slot` always gets it clean; `reset` is for tests without, which find the slot of \
+                           their process as the test before left it";
+            Err(Error::new(place, message))
         }
         _ => Ok(()),
     }
@@ -167,7 +179,7 @@ impl Expansion {
 
     /// What the runtime is told about the place.
     fn site(&self) -> TokenStream {
-        let Args { pools, ttl_minutes, wait, owner, runtime } = &self.args;
+        let Args { pools, ttl_minutes, wait, owner, reset, runtime } = &self.args;
         let (pool, others) = (&pools[0], &pools[1..]);
         let name = self.test.signature.ident.to_string();
         let mut site = quote!(#runtime::__private::Site::new(::core::module_path!(), #name, #pool));
@@ -185,6 +197,9 @@ impl Expansion {
         }
         if let Some(owner) = owner {
             site.extend(quote!(.owner(#owner)));
+        }
+        if reset.is_some() {
+            site.extend(quote!(.resets()));
         }
         let (ignored, should_panic) = (self.test.ignored(), self.test.should_panic());
         if ignored.is_possible() {

@@ -7,7 +7,7 @@ use std::thread::{self, ThreadId};
 
 use super::args::process_args;
 use super::cases::Cases;
-use super::end::{end_before_main, hold_until_exit, stop_when_lost};
+use super::end::{end_before_main, held_until_exit, hold_until_exit, stop_when_lost};
 use super::lease::Lease;
 use super::listing;
 use super::paths;
@@ -218,28 +218,52 @@ fn other_pools(wanted: &[PathBuf], held: &[PathBuf]) -> String {
     format!("this process holds a slot of {held}, not of {wanted}: it was not expected to run this test")
 }
 
-/// Waits for the test's turn over the process's slots.
+/// Waits for the test's turn over the process's slots, and has them clean if it asks for that.
 pub(super) fn enter(site: &Site) -> Result<Lease, String> {
     let held = held_for(site)?;
     let asking = thread::current().id();
-    let turns = held.queues.iter().map(|queue| Arc::clone(queue).wait(asking)).collect::<Result<_, _>>();
-    Ok(held.lease(turns.map_err(|error| error.to_string())?))
+    let turns = held.queues.iter().map(|queue| Arc::clone(queue).wait(asking)).collect::<Result<Vec<_>, _>>();
+    let turns = turns.map_err(|error| error.to_string())?;
+    if must_reset(site, &turns) {
+        held.reset_used(&turns)?;
+    }
+    Ok(held.lease(turns))
 }
 
 /// Like [`enter`], without blocking the thread.
 pub(super) async fn enter_async(site: &Site) -> Result<Lease, String> {
     let held = held_for(site)?;
     let asking = thread::current().id();
-    let turns = match held.queues.iter().map(|queue| Arc::clone(queue).take_if_free(asking)).collect() {
+    let turns: Option<Vec<_>> = held.queues.iter().map(|queue| Arc::clone(queue).take_if_free(asking)).collect();
+    let turns = match turns {
         Some(turns) => turns,
-        None => background::run(move |_| held.wait_elsewhere(asking)).await.map_err(|error| error.to_string())?,
+        None => elsewhere(move || held.wait_elsewhere(asking)).await?,
     };
-    Ok(held.lease(turns))
+    if !must_reset(site, &turns) {
+        return Ok(held.lease(turns));
+    }
+    elsewhere(move || held.reset_used(&turns).map(|()| held.lease(turns))).await?
+}
+
+/// Whether the test finds a slot used and does not want that.
+fn must_reset(site: &Site, turns: &[Turn]) -> bool {
+    site.asks_to_reset() && turns.iter().any(Turn::was_used)
+}
+
+async fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
+    background::run(move |_| work()).await.map_err(|error| error.to_string())
 }
 
 impl Held {
     fn wait_elsewhere(&self, asking: ThreadId) -> Vec<Turn> {
         self.queues.iter().map(|queue| Arc::clone(queue).wait_elsewhere(asking)).collect()
+    }
+
+    /// Cleans the slots that tests of this process have had before. If that fails, the next test that asks for it tries again.
+    fn reset_used(&self, turns: &[Turn]) -> Result<(), String> {
+        let slots = held_until_exit();
+        let used = slots.iter().filter(|slot| turns.iter().any(|turn| turn.was_used() && turn.is_over(slot)));
+        used.into_iter().try_for_each(|slot| guarded(|| slot.reset()).map_err(|error| explain(&error)))
     }
 
     fn lease(&self, turns: Vec<Turn>) -> Lease {

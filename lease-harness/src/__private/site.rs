@@ -18,6 +18,7 @@ pub struct Site {
     ttl_minutes: Option<f64>,
     wait: Wait,
     owner: Option<&'static str>,
+    resets: bool,
     ignored: bool,
     should_panic: bool,
     several: bool,
@@ -51,6 +52,7 @@ impl Site {
             ttl_minutes: None,
             wait: Wait::Forever,
             owner: None,
+            resets: false,
             ignored: false,
             should_panic: false,
             several: false,
@@ -82,6 +84,11 @@ impl Site {
     /// Who asks.
     pub const fn owner(self, owner: &'static str) -> Self {
         Self { owner: Some(owner), ..self }
+    }
+
+    /// The test wants the process's slot clean, also behind another test.
+    pub const fn resets(self) -> Self {
+        Self { resets: true, ..self }
     }
 
     /// Whether the test is `#[ignore]`d.
@@ -175,6 +182,10 @@ impl Site {
 
     pub(super) fn asked_owner(&self) -> Option<&'static str> {
         self.owner
+    }
+
+    pub(super) fn asks_to_reset(&self) -> bool {
+        self.resets
     }
 
     pub(super) fn passes_by_panicking(&self) -> bool {

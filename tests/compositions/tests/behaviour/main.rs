@@ -4,6 +4,7 @@ mod joined;
 mod losses;
 mod program;
 mod refusals;
+mod resets;
 mod scenario;
 mod taking;
 mod temp_dirs;

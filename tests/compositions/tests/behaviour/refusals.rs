@@ -19,7 +19,7 @@ fn check_nothing_passed(package: &Package, output: &Output, n_tests: usize, said
 /// All scenarios but those of a generator, of which libtest lets one pass; one after the other, so that all are refused for
 /// the same reason.
 const ALL: &[&str] = &["scenario::", "--include-ignored", "--skip", "process_case_panics", "--test-threads=1"];
-const N_ALL: usize = 15;
+const N_ALL: usize = 17;
 
 #[test]
 fn without_a_pool_file() {

@@ -95,6 +95,18 @@ fn process_case_panics(#[case] panics: bool) {
     assert!(!panics);
 }
 
+#[leased_slot(pool = "behaviour.json", reset)]
+#[test]
+fn process_wants_it_clean() {
+    inside_process("process_wants_it_clean");
+}
+
+#[leased_slot(pool = "behaviour.json", reset)]
+#[tokio::test]
+async fn process_wants_it_clean_async() {
+    inside_process("process_wants_it_clean_async");
+}
+
 #[leased_slot(pool = "behaviour.json", wait = 0)]
 #[test]
 fn process_impatient() {
