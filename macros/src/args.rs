@@ -116,11 +116,11 @@ impl Parse for Pair {
             };
         }
         if !input.peek(Token![=]) {
-            return Err(Error::new(key.span(), format!("`{key}` needs a value, as in `{}`", example_of(&key.to_string()))));
+            return Err(needs_value(&key));
         }
         input.parse::<Token![=]>()?;
         if input.is_empty() || input.peek(Token![,]) {
-            return Err(Error::new(key.span(), format!("`{key}` needs a value, as in `{}`", example_of(&key.to_string()))));
+            return Err(needs_value(&key));
         }
         Ok(Self { key, value: Value::One(input.parse()?) })
     }
@@ -287,6 +287,16 @@ fn example_of(key: &str) -> &'static str {
         LIST => "pools(\"db.json\", \"ports.json\")",
         _ => "pool = \"pool.json\"",
     }
+}
+
+/// About a key without a value; nothing helps one that does not exist.
+fn needs_value(key: &Ident) -> Error {
+    let word = key.unraw().to_string();
+    let message = match KEYS.contains(&&*word) {
+        true => format!("`{word}` needs a value, as in `{}`", example_of(&word)),
+        false => unknown_key(&word),
+    };
+    Error::new(key.span(), message)
 }
 
 fn unknown_key(word: &str) -> String {

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Delimiter, Group, Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::{Error, Ident, LitStr, ReturnType};
+use syn::{Error, Ident, LitStr, ReturnType, Signature};
 
 use crate::args::{Args, Wait};
 use crate::item::{Access, SlotParam, TestFn};
@@ -31,6 +31,18 @@ pub(crate) fn leased_slot(args: TokenStream, item: TokenStream, place: Place) ->
         (Err(error), Ok(slots)) if slots.is_empty() => beside(&error, &unchanged),
         // A parameter that only we could fill would be reported a second time.
         (Err(error), Ok(_) | Err(_)) | (Ok(_), Err(error)) => error.into_compile_error(),
+    }
+}
+
+/// Expands what stands below a `#[test]`: if that has left the function async, nothing runs it.
+pub(crate) fn has_a_runtime(item: TokenStream) -> TokenStream {
+    match syn::parse2::<TestFn>(item.clone()) {
+        Ok(TestFn { signature: Signature { asyncness: Some(asyncness), .. }, .. }) => {
+            let message = "an `async fn` needs a runtime, and the standard library's #[test] brings none: write that of your \
+                           runtime in its place, such as `#[tokio::test]`, or `#[apply(test!)]` with smol";
+            beside(&Error::new_spanned(asyncness, message), &item)
+        }
+        _ => item,
     }
 }
 
@@ -100,8 +112,12 @@ impl ToTokens for Expansion {
         // With braces of ours the function would count as ours, and nobody would be told that it is never used: that
         // `#[test]` was forgotten.
         body.set_span(self.test.body.span());
+        // `test` may be a runtime's that was imported: whether the function is still async below it is seen there.
+        let runtime = &self.args.runtime;
+        let check = self.test.may_lack_a_runtime().then(|| quote!(#[#runtime::__private::has_a_runtime]));
         tokens.extend(quote! {
             #(#attrs)*
+            #check
             #visibility #signature #body
         });
     }

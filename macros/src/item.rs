@@ -2,6 +2,7 @@
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
+use strsim::osa_distance;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{
@@ -82,11 +83,15 @@ pub(crate) enum Presence {
 impl Parse for TestFn {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let attrs = input.call(Attribute::parse_outer)?;
+        if is_macro_call(input) {
+            return Err(input.error("#[leased_slot] goes on a test function: inside of this macro, above the function"));
+        }
         let visibility = input.parse()?;
         if !looks_like_fn(input) {
             return Err(not_a_fn(input.span()));
         }
         let signature: Signature = input.parse()?;
+        check_qualifiers(&signature)?;
         let Some(body) = input.parse::<TokenTree>().ok().and_then(in_braces) else {
             return Err(Error::new_spanned(signature, "#[leased_slot] goes on a function that has a body"));
         };
@@ -108,6 +113,28 @@ fn looks_like_fn(input: ParseStream<'_>) -> bool {
         }
     }
     ahead.peek(Token![fn])
+}
+
+/// `proptest! { … }`, which has the functions inside.
+fn is_macro_call(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    ahead.call(Path::parse_mod_style).is_ok() && ahead.peek(Token![!])
+}
+
+/// A slot is taken when a function runs, and without one the function panics.
+fn check_qualifiers(signature: &Signature) -> Result<()> {
+    if let Some(constness) = &signature.constness {
+        let message =
+            "#[leased_slot] goes on a function that runs with the tests; a `const fn` could run while they are compiled";
+        return Err(Error::new_spanned(constness, message));
+    }
+    match &signature.abi {
+        Some(abi) if abi.name.as_ref().is_none_or(|name| name.value() != "Rust") => {
+            let message = "#[leased_slot] panics without a slot, and a panic must not leave an `extern` function";
+            Err(Error::new_spanned(abi, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn not_a_fn(span: Span) -> Error {
@@ -157,7 +184,23 @@ impl TestFn {
             }
         }
         self.signature.inputs = others;
-        Ok(slots)
+        match self.mistaken_slot_param() {
+            Some(error) => Err(error),
+            None => Ok(slots),
+        }
+    }
+
+    /// A parameter that was meant for a slot, of a test that nobody else gives parameters to.
+    fn mistaken_slot_param(&self) -> Option<Error> {
+        let is_plain = self.attrs.iter().any(|attr| is_test(attr.meta.path())) && self.attrs.iter().all(gives_no_params);
+        let is_meant = |param: &&PatType| mentions_slot(param.ty.to_token_stream()) || is_called_slot(&param.pat);
+        let params = self.signature.inputs.iter().filter_map(|input| match input {
+            FnArg::Typed(param) => Some(param),
+            FnArg::Receiver(_) => None,
+        });
+        let param = params.filter(|_| is_plain).find(is_meant)?;
+        let message = "a slot comes as `Slot`, `&Slot` or `&mut Slot`, and its type is written with this name";
+        Some(Error::new_spanned(&param.ty, message))
     }
 
     /// Takes away further `#[leased_slot]`s; says where the first of them stands.
@@ -186,6 +229,11 @@ impl TestFn {
     /// tests of it.
     pub(crate) fn keeps_its_name(&self) -> bool {
         self.signature.inputs.is_empty() && self.attrs.iter().all(|attr| keeps_name(&attr.meta))
+    }
+
+    /// Whether its test attribute may be the standard library's, which runs nothing that is async.
+    pub(crate) fn may_lack_a_runtime(&self) -> bool {
+        self.signature.asyncness.is_some() && self.attrs.iter().any(|attr| attr.path().is_ident("test"))
     }
 
     /// The word of the source of which a macro made the function's name, if one did: rstest calls the cases of `works`
@@ -220,6 +268,28 @@ fn slot_param(input: &FnArg) -> Option<SlotParam> {
         _ => return None,
     };
     Some(SlotParam { attrs: attrs.clone(), pattern: (**pat).clone(), ty, access })
+}
+
+fn is_test(path: &Path) -> bool {
+    path.segments.last().is_some_and(|last| last.ident == "test")
+}
+
+/// Whether the attribute is none that brings parameters, as those of rstest, test-context and smol do.
+fn gives_no_params(attr: &Attribute) -> bool {
+    keeps_name(&attr.meta) && !attr.path().is_ident("test_context") && !applies_test(&attr.meta)
+}
+
+fn is_called_slot(pattern: &Pat) -> bool {
+    matches!(pattern, Pat::Ident(name) if name.ident == "slot" || name.ident.to_string().ends_with("_slot"))
+}
+
+/// A type with a `Slot` inside, or with a name like it.
+fn mentions_slot(ty: TokenStream) -> bool {
+    ty.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => osa_distance(&ident.to_string(), "Slot") <= 1,
+        TokenTree::Group(group) => mentions_slot(group.stream()),
+        _ => false,
+    })
 }
 
 fn is_slot(ty: &Type) -> bool {

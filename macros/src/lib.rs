@@ -16,3 +16,10 @@ pub fn leased_slot(args: TokenStream, item: TokenStream) -> TokenStream {
     let here = proc_macro::Span::call_site();
     expand::leased_slot(args.into(), item.into(), (here.line(), here.column())).into()
 }
+
+/// Stands below a `#[test]` in what `leased_slot` emits, and says what is missing if that is no runtime's.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn has_a_runtime(_args: TokenStream, item: TokenStream) -> TokenStream {
+    expand::has_a_runtime(item.into()).into()
+}

@@ -13,6 +13,7 @@ mod layers;
 mod life;
 mod loss;
 mod mimic;
+mod mistakes;
 mod nesting;
 mod pool_rules;
 mod refusals;

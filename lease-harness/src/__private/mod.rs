@@ -32,6 +32,7 @@ pub use calls::{
     test_slots_or_report_async,
 };
 pub use lease::Lease;
+pub use lease_harness_macros::has_a_runtime;
 pub use site::Site;
 
 #[cfg(feature = "mimic")]
