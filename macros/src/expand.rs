@@ -1,5 +1,7 @@
 //! The attribute's output: the function as it was, with one call into the runtime in front of its body.
 
+use std::path::{Path, PathBuf};
+
 use proc_macro2::{Delimiter, Group, Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Error, Ident, LitStr, ReturnType, Signature};
@@ -7,11 +9,16 @@ use syn::{Error, Ident, LitStr, ReturnType, Signature};
 use crate::args::{Args, Wait};
 use crate::item::{Access, SlotParam, TestFn};
 
-/// Line and column of the attribute.
-pub(crate) type Place = (usize, usize);
+/// Where the attribute is compiled.
+pub(crate) struct Source {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    /// The folder of the package, if cargo compiles it.
+    pub(crate) package: Option<PathBuf>,
+}
 
 /// Expands one attribute; on a mistake the item stays, so that nothing else is reported about it.
-pub(crate) fn leased_slot(args: TokenStream, item: TokenStream, place: Place) -> TokenStream {
+pub(crate) fn leased_slot(args: TokenStream, item: TokenStream, source: Source) -> TokenStream {
     let mut test = match syn::parse2::<TestFn>(item.clone()) {
         Ok(test) => test,
         Err(error) => return beside(&error, &item),
@@ -25,7 +32,7 @@ pub(crate) fn leased_slot(args: TokenStream, item: TokenStream, place: Place) ->
     };
     match (checked, slots) {
         (Ok(args), Ok(slots)) => match check_one_each(&args.pools, &slots).and_then(|()| check_reset(&args, &slots)) {
-            Ok(()) => Expansion { args, test, slots, place }.into_token_stream(),
+            Ok(()) => Expansion { args, test, slots, source }.into_token_stream(),
             Err(error) => error.into_compile_error(),
         },
         (Err(error), Ok(slots)) if slots.is_empty() => beside(&error, &unchanged),
@@ -89,7 +96,7 @@ struct Expansion {
     test: TestFn,
     /// None in the process form, else one of each pool.
     slots: Vec<SlotParam>,
-    place: Place,
+    source: Source,
 }
 
 impl ToTokens for Expansion {
@@ -202,6 +209,11 @@ impl Expansion {
         if !others.is_empty() {
             site.extend(quote!(.and_pools(&[#(#others),*])));
         }
+        // Whether the files are there does not matter yet; if one is missing when the test runs, this helps to tell why.
+        if let Some(package) = &self.source.package {
+            let were_there = pools.iter().map(|pool| is_there(package, &pool.value()));
+            site.extend(quote!(.pools_were_there(&[#(#were_there),*])));
+        }
         if let Some(minutes) = ttl_minutes {
             let minutes = Literal::f64_suffixed(*minutes);
             site.extend(quote!(.ttl_minutes(#minutes)));
@@ -226,7 +238,7 @@ impl Expansion {
         }
         // Cases that have the attribute from one place all have it; the runtime compares.
         if let Some(word) = self.test.made_of() {
-            let (line, column) = self.place;
+            let Source { line, column, .. } = self.source;
             site.extend(quote!(.made_of(#word, #line, #column)));
         }
         if !self.test.keeps_its_name() {
@@ -255,6 +267,15 @@ impl Expansion {
             }
         }
     }
+}
+
+/// Whether the pool file is in the package or in its workspace, where the runtime looks too.
+fn is_there(package: &Path, pool: &str) -> bool {
+    let is_workspace = |folder: &&Path| {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+        manifest.lines().any(|line| line.trim_start().starts_with("[workspace]") || line.trim_start().starts_with("[workspace."))
+    };
+    package.join(pool).exists() || package.ancestors().find(is_workspace).is_some_and(|root| root.join(pool).exists())
 }
 
 fn is_never(ty: &syn::Type) -> bool {

@@ -10,7 +10,6 @@ use super::cases::Cases;
 use super::end::{end_before_main, held_until_exit, hold_until_exit, stop_when_lost};
 use super::lease::Lease;
 use super::listing;
-use super::paths;
 use super::request::{Ask, explain, guarded};
 use super::selection::Selection;
 use super::site::{Site, registered};
@@ -204,12 +203,10 @@ fn held_for(site: &Site) -> Result<&'static Held, String> {
 /// Whether the slots are of the pools that the test wants. The files are only looked for if they were not found before: a
 /// test may have changed the working directory.
 fn is_about(held: &Held, site: &Site) -> Result<(), String> {
-    let names = site.pools();
-    if held.names.contains(&names) {
+    if held.names.contains(&site.pools()) {
         return Ok(());
     }
-    let files = names.into_iter().map(paths::find).collect::<Result<Vec<_>, _>>().map_err(|error| explain(&error))?;
-    let files = canonical(&files);
+    let files = canonical(&site.find_pools().map_err(|error| explain(&error))?);
     if files == held.pool_files { Ok(()) } else { Err(other_pools(&files, &held.pool_files)) }
 }
 

@@ -1,11 +1,12 @@
 //! The places where the attribute stands.
 
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::paths;
 use super::selection::{Candidate, is_below};
-use crate::harness::{LeasedTest, NamedPool, TestForm, Wait};
+use crate::harness::{LeasedTest, NamedPool, SlotError, TestForm, Wait};
 
 /// One use of the attribute: which test, which pool, which options.
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub struct Site {
     pool: &'static str,
     /// The test takes a slot of each of these as well.
     other_pools: &'static [&'static str],
+    /// Whether the files of the pools were there when the test was compiled, if that is known.
+    were_there: &'static [bool],
     ttl_minutes: Option<f64>,
     wait: Wait,
     owner: Option<&'static str>,
@@ -49,6 +52,7 @@ impl Site {
             function,
             pool,
             other_pools: &[],
+            were_there: &[],
             ttl_minutes: None,
             wait: Wait::Forever,
             owner: None,
@@ -64,6 +68,11 @@ impl Site {
     /// Further pools, of each of which the test takes a slot.
     pub const fn and_pools(self, others: &'static [&'static str]) -> Self {
         Self { other_pools: others, ..self }
+    }
+
+    /// Whether the file of each pool was there when the test was compiled.
+    pub const fn pools_were_there(self, were_there: &'static [bool]) -> Self {
+        Self { were_there, ..self }
     }
 
     /// TTL in minutes.
@@ -170,6 +179,12 @@ impl Site {
     /// The pool files, in the order in which they were written.
     pub(super) fn pools(&self) -> Vec<&'static str> {
         std::iter::once(self.pool).chain(self.other_pools.iter().copied()).collect()
+    }
+
+    /// The pool files that the test finds now, in that order.
+    pub(super) fn find_pools(&self) -> Result<Vec<PathBuf>, SlotError> {
+        let find = |(pool_idx, pool): (usize, &'static str)| paths::find_compiled(pool, self.were_there.get(pool_idx).copied());
+        self.pools().into_iter().enumerate().map(find).collect()
     }
 
     pub(super) fn asked_ttl_minutes(&self) -> Option<f64> {

@@ -114,3 +114,16 @@ fn as_many_at_once_as_the_pool_has() {
     });
     assert_ne!(one, other);
 }
+
+#[test]
+fn a_pool_file_that_was_never_there() {
+    #[leased_slot(pool = "pol.json")]
+    fn helper(_: Slot) {}
+    let payload = std::panic::catch_unwind(|| helper()).unwrap_err();
+    let said = payload.downcast_ref::<String>().unwrap();
+    let near = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("pool.json");
+    assert!(
+        said.contains(&format!("; did you mean `{}`?; nor was there one when the test was compiled", near.display())),
+        "{said}"
+    );
+}
