@@ -33,6 +33,8 @@ mod vectors;
 mod equivalence;
 #[cfg(feature = "nextest")]
 mod listed;
+#[cfg(feature = "musl")]
+mod musl;
 #[cfg(feature = "node")]
 mod peer;
 #[cfg(feature = "postgres")]

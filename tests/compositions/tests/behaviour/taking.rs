@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread;
 
@@ -67,6 +68,13 @@ fn a_test_that_waits_says_so_although_its_output_is_captured() {
         let line = line.unwrap_or_default();
         assert!(line.contains("pool behaviour saturated — queue position 1"), "{scenario}: {line}");
     }
+}
+
+/// With musl a constructor is given no arguments; the tests above are about that too, where they are built for it.
+#[test]
+fn what_the_standard_library_knows_before_main() {
+    let n_args = lease_compositions::N_ARGS_BEFORE_MAIN.load(Ordering::SeqCst);
+    assert_eq!(n_args, if cfg!(target_env = "musl") { 0 } else { std::env::args_os().count() });
 }
 
 #[test]
