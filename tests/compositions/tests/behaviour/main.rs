@@ -2,6 +2,7 @@
 
 mod joined;
 mod losses;
+mod meeting;
 mod program;
 mod refusals;
 mod resets;

@@ -6,6 +6,7 @@
 /// As with `other_name = { package = "lease-harness" }` in a manifest.
 extern crate lease_harness as other_name;
 
+mod access;
 mod fixtures;
 mod guard;
 mod others;

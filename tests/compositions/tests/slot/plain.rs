@@ -119,7 +119,7 @@ fn as_many_at_once_as_the_pool_has() {
 fn a_pool_file_that_was_never_there() {
     #[leased_slot(pool = "pol.json")]
     fn helper(_: Slot) {}
-    let payload = std::panic::catch_unwind(|| helper()).unwrap_err();
+    let payload = std::panic::catch_unwind(helper).unwrap_err();
     let said = payload.downcast_ref::<String>().unwrap();
     let near = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("pool.json");
     assert!(
