@@ -14,7 +14,7 @@ const PACKAGE: &str = "lease-compositions";
 fn list(lab: &Lab, target: &str, notes: Option<&RunNotes>) -> (String, Vec<(String, LeasedTest)>) {
     let mut command = lab.cargo(["nextest", "list", "--test", target, "--message-format", "json"]);
     if let Some(notes) = notes {
-        command.env(RunNotes::VARIABLE, notes.folder());
+        command.env(RunNotes::TESTS, notes.folder());
     }
     let list = run(lab, command).stdout;
     (list, notes.map(RunNotes::tests).unwrap_or_default())

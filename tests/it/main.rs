@@ -40,4 +40,6 @@ mod peer;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "nextest")]
+mod scheduling;
+#[cfg(feature = "nextest")]
 mod setup_script;

@@ -11,7 +11,7 @@ use lease_harness::harness::{PoolInfo, exec};
 
 use crate::cli::{LeaseOptions, Reader, lease_option};
 use crate::exit::{self, Failure};
-use crate::inject::{self, CargoConfig, OwnWords, ToolConfig};
+use crate::inject::{self, CargoConfig, OwnWords};
 use crate::resolve::{Manifests, Settings, Surroundings, Wrap, find_pool_file, find_wrap, passed_over, path_text};
 
 /// Words that ask cargo about itself; then nothing runs and no pool is needed.
@@ -49,7 +49,7 @@ impl<'a> Wrapping<'a> {
         let manifests = Manifests::new(self.words, self.around, Some(cargo));
         let wrap = find_wrap(self.wrap, &manifests)?;
         if wrap == Wrap::Annotated {
-            return Ok(Prepared { env: settings.to_env(self.lease)?, ..Prepared::default() });
+            return Ok(Prepared { env: settings.to_env(self.lease)?, wrap, settings, ..Prepared::default() });
         }
         let typed = self.lease.pool.as_deref();
         let pool_file = find_pool_file(typed, self.around, &manifests)?;
@@ -64,15 +64,8 @@ impl<'a> Wrapping<'a> {
         let words = self.own_words();
         let config = CargoConfig::read(&words, self.around, reader)?;
         let host = inject::host(cargo, self.around)?;
-        // Under an outer grant all tests join its one slot, so they take turns.
-        let width = if info.is_joined { 1 } else { info.slots };
-        let group = wrap.nextest_filter().map(|filter| ToolConfig::new(&info.name, width, &filter));
-        if group.is_some() {
-            // The first run of all finds no store, and the group's file lies in it.
-            settings.request(&pool_file).create_store()?;
-        }
         let injected = inject::runner_words(&ours, &config, &words, &host)?;
-        Ok(Prepared { injected, env: Vec::new(), group, store: info.store })
+        Ok(Prepared { injected, env: Vec::new(), wrap, pool: Some(info), settings })
     }
 }
 
@@ -94,8 +87,10 @@ pub(super) struct Prepared {
     pub(super) injected: Vec<OsString>,
     /// For processes that take their slot by themselves.
     pub(super) env: Vec<(&'static str, OsString)>,
-    pub(super) group: Option<ToolConfig>,
-    pub(super) store: PathBuf,
+    pub(super) wrap: Wrap,
+    /// The pool of what is wrapped, if anything is.
+    pub(super) pool: Option<PoolInfo>,
+    pub(super) settings: Settings,
 }
 
 /// Becomes a cargo subcommand that runs test binaries; returns only when that fails.

@@ -29,7 +29,7 @@ pub(crate) fn is_asked() -> bool {
 
 /// Who asks, and nextest's id of this binary. Nextest lists a binary twice, the second time only what is ignored.
 fn asker() -> Option<(RunNotes, String)> {
-    let notes = RunNotes::asked_for_process()?;
+    let notes = RunNotes::of_tests()?;
     let is_listing = std::env::var_os("NEXTEST_TEST_PHASE")? == "list";
     let lists_all = process_args().is_some_and(|args| args.iter().all(|word| word != "--ignored"));
     (is_listing && lists_all).then_some((notes, std::env::var("NEXTEST_BINARY_ID").ok()?))

@@ -17,7 +17,7 @@ use super::nextest_run::NextestRun;
 use super::run_notes::NamedPool;
 use super::several::Place;
 use super::slot::{Slot, loss_watch};
-use super::teller::Teller;
+use super::teller::{self, Teller};
 use super::times;
 use super::who;
 use crate::json::number_text;
@@ -285,14 +285,6 @@ impl SlotRequest {
         })
     }
 
-    /// Creates the store's directory if there is none.
-    ///
-    /// # Errors
-    /// When it cannot be created.
-    pub fn create_store(&self) -> Result<(), SlotError> {
-        Ok(LeaseStore::open(&self.store)?.create()?)
-    }
-
     /// What works but is doubtful in the pool file and the owner pattern.
     ///
     /// # Errors
@@ -343,6 +335,7 @@ impl SlotRequest {
         self.check_heartbeat(&pool)?;
         let outer = grants::find(&self.store.env, pool.store().dir(), pool.file().name());
         if let Some(outer) = outer {
+            teller::tell_joined(&pool, &self.store.env);
             return join(pool, &outer);
         }
         if let Some(run) = &self.run

@@ -15,6 +15,13 @@ pub(super) struct Teller<'a> {
     notes: Option<SlotNotes>,
 }
 
+/// Tells the run around us, if it asks, that an outer grant is joined.
+pub(super) fn tell_joined(pool: &Pool, env: &Env) {
+    if let Some(notes) = SlotNotes::begin(pool, env) {
+        notes.end(AskEnd::Joined, pool.store().now_ms());
+    }
+}
+
 impl<'a> Teller<'a> {
     pub(super) fn new(pool: &Pool, env: &Env, listener: Option<&'a mut Listener>) -> Self {
         Self { pool: pool.file().name().to_owned(), listener, last: None, notes: SlotNotes::begin(pool, env) }

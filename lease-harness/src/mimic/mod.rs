@@ -171,7 +171,8 @@ where
 /// 101.
 ///
 /// Whoever wants to look at the outcome first runs the trials by `libtest_mimic::run`: they take their slots there too, and
-/// only what this page says of arguments, lists and output is libtest-mimic's own.
+/// only what this page says of arguments, lists and output is libtest-mimic's own. Also `cargo lease nextest run` does not
+/// learn then which of them take slots, and cannot queue them before they start.
 pub fn main(trials: impl IntoIterator<Item = Trial>) -> ExitCode {
     let trials: Vec<_> = trials.into_iter().collect();
     told::tell(&trials);

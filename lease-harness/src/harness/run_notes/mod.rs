@@ -2,7 +2,7 @@
 //!
 //! It names a folder in their environment. A test binary that lists its tests says which of them take slots, and of which
 //! pools; a process that asks for a slot says how long it waited. To leave a note is never what a test fails of, and without
-//! the variable nothing is written.
+//! these variables nothing is written.
 
 mod leased;
 mod taken;
@@ -23,21 +23,23 @@ pub struct RunNotes {
 }
 
 impl RunNotes {
-    /// The variable that names the folder to the processes of a run.
-    pub const VARIABLE: &str = "LEASE_RUN_NOTES";
+    /// The variable that names the folder to test binaries which list their tests.
+    pub const TESTS: &str = "LEASE_TELL_TESTS";
+    /// The variable that names the folder to processes which ask for slots.
+    pub const SLOTS: &str = "LEASE_TELL_WAITS";
 
     /// Notes in this folder, which is there.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
 
-    /// The notes that this process is asked for.
-    pub(crate) fn asked_for_process() -> Option<Self> {
-        Self::asked_for(&Env::Process)
+    /// Where this process is to tell of its tests, if anywhere.
+    pub(crate) fn of_tests() -> Option<Self> {
+        Env::Process.get(Self::TESTS).map(Self::in_folder)
     }
 
-    fn asked_for(env: &Env) -> Option<Self> {
-        env.get(Self::VARIABLE).map(Self::in_folder)
+    fn of_slots(env: &Env) -> Option<Self> {
+        env.get(Self::SLOTS).map(Self::in_folder)
     }
 
     /// The folder.

@@ -42,17 +42,20 @@ pub enum AskEnd {
     Waits,
     /// With a slot.
     Granted,
+    /// With the slot of an outer grant.
+    Joined,
     /// Without.
     Refused,
 }
 
 impl AskEnd {
-    const ALL: [Self; 3] = [Self::Waits, Self::Granted, Self::Refused];
+    const ALL: [Self; 4] = [Self::Waits, Self::Granted, Self::Joined, Self::Refused];
 
     fn word(self) -> &'static str {
         match self {
             Self::Waits => "waits",
             Self::Granted => "granted",
+            Self::Joined => "joined",
             Self::Refused => "refused",
         }
     }
@@ -129,7 +132,7 @@ pub(in crate::harness) struct SlotNotes {
 impl SlotNotes {
     /// If somebody wants them.
     pub(in crate::harness) fn begin(pool: &Pool, env: &Env) -> Option<Self> {
-        let notes = RunNotes::asked_for(env)?;
+        let notes = RunNotes::of_slots(env)?;
         let note = SlotNote {
             test: env.get("NEXTEST_BINARY_ID").zip(env.get("NEXTEST_TEST_NAME")),
             group: env.get("NEXTEST_TEST_GROUP"),
@@ -165,5 +168,64 @@ impl SlotNotes {
     fn tell(&self) {
         // What is not told is missing in a report, and no reason to fail.
         let _ = disk::append_line(&self.notes.folder().join(FILE), &self.note.to_json(&self.id).to_text());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::Write as _;
+
+    use super::*;
+    use crate::pool::{PoolFile, PoolOptions};
+    use crate::store::{LeaseStore, StoreOptions};
+
+    fn pool(dir: &std::path::Path) -> Pool {
+        let file = dir.join("pool.json");
+        std::fs::write(&file, r#"{"name": "db", "slots": [{"id": 1}, {"id": 2}]}"#).unwrap();
+        let store = StoreOptions { store: Some(dir.join("store")), ..StoreOptions::default() };
+        Pool::open(PoolFile::load(&file).unwrap(), LeaseStore::open(&store).unwrap(), PoolOptions::default()).unwrap()
+    }
+
+    fn env(dir: &std::path::Path) -> Env {
+        let variables = [
+            (RunNotes::SLOTS, dir.to_str().unwrap()),
+            ("NEXTEST_BINARY_ID", "api::it"),
+            ("NEXTEST_TEST_NAME", "a::b"),
+            ("NEXTEST_TEST_GROUP", "@global"),
+            ("NEXTEST_TEST_THREADS", "8"),
+        ];
+        Env::Fixed(variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
+    }
+
+    #[test]
+    fn the_last_word_of_each_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let (pool, env, notes) = (pool(dir.path()), env(dir.path()), RunNotes::in_folder(dir.path()));
+        assert_eq!(notes.slots(), []);
+        let mut waits = SlotNotes::begin(&pool, &env).unwrap();
+        waits.waits_at(2);
+        waits.waits_at(3);
+        waits.waits_at(1);
+        let mut killed = SlotNotes::begin(&pool, &env).unwrap();
+        killed.waits_at(1);
+        SlotNotes::begin(&pool, &env).unwrap().end(AskEnd::Granted, i64::MAX);
+        let granted_ms = waits.begun_ms + 1500;
+        waits.end(AskEnd::Granted, granted_ms);
+        let mut file = std::fs::File::options().append(true).open(dir.path().join(FILE)).unwrap();
+        file.write_all(b"{\"id\": \"half a li").unwrap();
+        let told = notes.slots();
+        let shown: Vec<_> = told.iter().map(|note| (note.deepest, note.waited.as_millis(), note.end)).collect();
+        assert_eq!(shown, [(3, 1500, AskEnd::Granted), (1, 0, AskEnd::Waits), (0, 0, AskEnd::Granted)]);
+        let note = &told[0];
+        assert_eq!(note.test, Some(("api::it".to_owned(), "a::b".to_owned())));
+        assert_eq!((note.group.as_deref(), note.threads), (Some("@global"), Some(8)));
+        assert_eq!((&*note.pool, note.n_slots, note.store.as_path()), ("db", 2, pool.store().dir()));
+    }
+
+    #[test]
+    fn where_nobody_asks_nothing_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(SlotNotes::begin(&pool(dir.path()), &Env::Fixed(BTreeMap::new())).is_none());
     }
 }
