@@ -28,6 +28,7 @@ fn check_values(slot: &Slot) {
     assert_eq!(slot.env("POOL_RUN_TOKEN"), Some(slot.token()));
 }
 
+/// The pool's reset takes a little, so that there is time to end it by mistake.
 #[track_caller]
 fn check_effects(slot: &Slot) {
     let output = slot.command("sh").args(["-c", "printf %s \"$DATABASE_URL $PORT_API\""]).output().unwrap();
