@@ -26,7 +26,11 @@ async fn referenced_twice(slot: &&Slot) {}
 
 #[leased_slot(pool = "pool.json")]
 #[test]
-fn mistyped(one: Slto, other: lease_harness::Slots) {}
+fn mistyped(one: Slto) {}
+
+#[leased_slot(pool = "pool.json")]
+#[test]
+fn in_the_plural(other: lease_harness::Slots) {}
 
 #[leased_slot(pool = "pool.json")]
 #[test]
