@@ -242,7 +242,7 @@ impl Expansion {
             site.extend(quote!(.made_of(#word, #line, #column)));
         }
         if !self.test.keeps_its_name() {
-            site.extend(quote!(.makes_several_tests()));
+            site.extend(quote!(.makes_several_tests(::core::cfg!(test))));
         }
         if !self.slots.is_empty() {
             site.extend(quote!(.takes_its_slots()));

@@ -6,9 +6,9 @@
 //! below them all.
 
 use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
 
-use super::selection::{Candidate, LIBTEST_INVOKE, Selection};
+use super::own_tests;
+use super::selection::{Candidate, Selection};
 use super::site::{CaseOf, Site};
 
 /// What is wrong with the cases of this process's leased tests.
@@ -38,7 +38,7 @@ impl Cases {
         if tests.is_empty() {
             return Self::default();
         }
-        let names = list(&[]);
+        let names = own_tests::list(&[]);
         let is_leased = |name: &str| sites.iter().any(|site| site.covers(name));
         let mixed = tests.into_iter().filter_map(|(test, cases)| Mixed::of(test, &cases, &names, &is_leased));
         Self { mixed: mixed.collect() }
@@ -62,8 +62,12 @@ impl Cases {
             if sites.iter().filter(says_so).any(|site| selection.may_run(&site.candidate())) {
                 continue;
             }
-            let ignored = ignored.get_or_insert_with(|| list(&["--ignored"]).unwrap_or_default());
-            if unleased.iter().any(|name| selection.may_run(&case_called(name, ignored.contains(name)))) {
+            let may_run = |name: &String, ignored| selection.may_run(&case_called(name, ignored));
+            if !unleased.iter().any(|name| may_run(name, true) || may_run(name, false)) {
+                continue;
+            }
+            let ignored = ignored.get_or_insert_with(|| own_tests::list(&["--ignored".to_owned()]).unwrap_or_default());
+            if unleased.iter().any(|name| may_run(name, ignored.contains(name))) {
                 return Err(mixed.explain());
             }
         }
@@ -123,18 +127,4 @@ fn may_run_any_of(selection: &Selection, test: &str) -> bool {
 
 fn case_called(name: &str, ignored: bool) -> Candidate {
     Candidate { name: name.to_owned(), ignored, should_panic: false, several: false }
-}
-
-/// The names of the tests of this program, as libtest lists them.
-fn list(more: &[&str]) -> Result<Vec<String>, String> {
-    let program = std::env::current_exe().map_err(|error| format!("this program is not found: {error}"))?;
-    let mut command = Command::new(&program);
-    command.args(["--list", "--format", "terse"]).args(more).env_remove(LIBTEST_INVOKE);
-    command.stdin(Stdio::null()).stderr(Stdio::null());
-    let output = command.output().map_err(|error| format!("`{}` cannot be started: {error}", program.display()))?;
-    if !output.status.success() {
-        return Err(format!("`{} --list` ended with {}", program.display(), output.status));
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }

@@ -10,6 +10,7 @@ use super::cases::Cases;
 use super::end::{end_before_main, held_until_exit, hold_until_exit, stop_when_lost};
 use super::lease::Lease;
 use super::listing;
+use super::own_tests;
 use super::request::{Ask, explain, guarded};
 use super::selection::Selection;
 use super::site::{Site, registered};
@@ -78,7 +79,7 @@ fn take_for(sites: &[&'static Site]) -> Result<Process, SlotError> {
         end_before_main(&reason);
     }
     let will_run = |site: &&Site| selection.may_run(&site.candidate()) && cases.refuse(site).is_ok();
-    let wanted: Vec<_> = sites.iter().copied().filter(will_run).collect();
+    let wanted = really_selected(sites.iter().copied().filter(will_run).collect(), &selection);
     let Some(ask) = ask_for(&wanted)? else {
         return Ok(Process::NotAsked("no leased test is selected by the arguments of this process".to_owned()));
     };
@@ -91,6 +92,17 @@ fn take_for(sites: &[&'static Site]) -> Result<Process, SlotError> {
     slots.iter().for_each(stop_when_lost);
     hold_until_exit(slots);
     Ok(Process::Holds(Held { pool_files: canonical(&ask.pool_files), names, losses, queues }))
+}
+
+/// Without those of a generator, whose tests have names that are not known here, if libtest says that none is selected.
+fn really_selected(mut sites: Vec<&'static Site>, selection: &Selection) -> Vec<&'static Site> {
+    if sites.iter().any(|site| site.is_known_to_libtest())
+        && let Some(args) = selection.to_list()
+        && let Ok(names) = own_tests::list(&args)
+    {
+        sites.retain(|site| !site.is_known_to_libtest() || names.iter().any(|name| site.covers(name)));
+    }
+    sites
 }
 
 /// Takes the slots and sets their environment.

@@ -129,7 +129,28 @@ impl Selection {
     }
 }
 
+impl Selection {
+    /// The arguments with which libtest lists the tests that are selected, if names select them that a generator's tests may
+    /// have or not.
+    pub(super) fn to_list(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Tests(filter) if filter.matching == Matching::Part && !filter.is_everything() => Some(filter.to_args()),
+            _ => None,
+        }
+    }
+}
+
 impl Filter {
+    fn is_everything(&self) -> bool {
+        self.names.is_empty() && self.skipped.is_empty() && self.ignored != Ignored::Only
+    }
+
+    fn to_args(&self) -> Vec<String> {
+        let ignored = (self.ignored == Ignored::Only).then(|| "--ignored".to_owned());
+        let skipped = self.skipped.iter().map(|name| format!("--skip={name}"));
+        ignored.into_iter().chain(skipped).chain(["--".to_owned()]).chain(self.names.iter().cloned()).collect()
+    }
+
     /// One test, which is run even if it is ignored: whoever names it has looked.
     fn only(name: String) -> Self {
         Self { names: vec![name], matching: Matching::Whole, ignored: Ignored::Included, ..Self::default() }

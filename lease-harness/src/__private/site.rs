@@ -25,6 +25,8 @@ pub struct Site {
     ignored: bool,
     should_panic: bool,
     several: bool,
+    /// Whether it is compiled for libtest.
+    in_libtest: bool,
     form: TestForm,
     /// A macro made the function's name at this word of the source.
     made_of: Option<(&'static str, Place)>,
@@ -60,6 +62,7 @@ impl Site {
             ignored: false,
             should_panic: false,
             several: false,
+            in_libtest: false,
             form: TestForm::Process,
             made_of: None,
         }
@@ -110,9 +113,9 @@ impl Site {
         Self { should_panic, ..self }
     }
 
-    /// A generator makes tests called `function::something` of it.
-    pub const fn makes_several_tests(self) -> Self {
-        Self { several: true, ..self }
+    /// A generator makes tests called `function::something` of it, which libtest can list if it is compiled for that.
+    pub const fn makes_several_tests(self, in_libtest: bool) -> Self {
+        Self { several: true, in_libtest, ..self }
     }
 
     /// The function's name does not stand in the source: a macro made it of this word. The attribute stands at this place.
@@ -141,6 +144,11 @@ impl Site {
 
     pub(super) fn candidate(&self) -> Candidate {
         Candidate { name: self.test_name(), ignored: self.ignored, should_panic: self.should_panic, several: self.several }
+    }
+
+    /// Whether which tests come of it is asked of libtest.
+    pub(super) fn is_known_to_libtest(&self) -> bool {
+        self.several && self.in_libtest
     }
 
     /// Whether a test of this name is one of this place.

@@ -59,8 +59,7 @@ tests_that_meet!(meets_1 meets_2 meets_3 meets_4; meets_5_async meets_6_async me
 fn check(n_slots: usize, filter: &[&str], n_tests: usize) {
     let slots: Vec<_> = (0..n_slots).map(|id| format!(r#"{{"id": "{id}"}}"#)).collect();
     let package = Package::with_pool(&format!(r#"{{"name": "behaviour", "slots": [{}]}}"#, slots.join(", ")));
-    // Its cases might run for all that is known before `main`, and then the process would have one slot for all tests.
-    let mut program = package.program(&["--test-threads", "8", "meeting::meets", "--skip", "process_case_panics"]);
+    let mut program = package.program(&["--test-threads", "8", "meeting::meets"]);
     let output = program.args(filter).env(N_MEET, n_slots.to_string()).output().unwrap();
     assert_eq!(code(&output), Some(0), "{}", said(&output));
     assert_eq!((verdicts(&output).len(), package.n_grants()), (n_tests, n_tests), "{}", said(&output));

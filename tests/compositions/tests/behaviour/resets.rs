@@ -12,9 +12,8 @@ const CLEAN_ASYNC: &str = "process_wants_it_clean_async";
 fn package(reset: &str) -> Package {
     let done = |what: &str| format!("echo {what} command >> log; :");
     let (provision, health) = (done("provision"), done("health"));
-    Package::with_pool(&format!(
-        r#"{{"name": "behaviour", "slots": [{{"id": "only"}}], "provision": "{provision}", "reset": "{reset}", "health": "{health}"}}"#
-    ))
+    let commands = format!(r#""provision": "{provision}", "reset": "{reset}", "health": "{health}""#);
+    Package::with_pool(&format!(r#"{{"name": "behaviour", "slots": [{{"id": "only"}}], {commands}}}"#))
 }
 
 const RESET: &str = "echo reset command >> log; :";

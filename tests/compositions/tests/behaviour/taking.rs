@@ -33,14 +33,14 @@ fn check(args: &str, envs: &[(&str, &str)], expected: &[&str]) {
 #[test]
 fn a_slot_is_taken_if_and_only_if_a_leased_test_runs() {
     check("--exact scenario::process", &[], &["process"]);
-    check("scenario::process_r --skip process_case_panics", &[], &["process_result"]);
+    check("scenario::process_r", &[], &["process_result"]);
     check("--exact scenario::process scenario::process_result", &[], &["process", "process_result"]);
-    check("scenario::process_r --skip process_case_panics --skip result", &[], &[]);
-    check("nothing_like_it --skip process_case_panics", &[], &[]);
-    check("process_ignored --skip process_case_panics", &[], &[]);
+    check("scenario::process_r --skip result", &[], &[]);
+    check("nothing_like_it", &[], &[]);
+    check("process_ignored", &[], &[]);
     check("process_ignored --ignored", &[], &["process_ignored"]);
     check("--exact scenario::process_ignored --include-ignored", &[], &["process_ignored"]);
-    check("by_condition slot_ignored --skip process_case_panics", &[], &[]);
+    check("by_condition slot_ignored", &[], &[]);
     check("by_condition --ignored", &[], &["process_by_condition"]);
     check("slot_ignored --ignored", &[], &["slot_ignored"]);
     check("--exact scenario::process --list", &[], &[]);
@@ -49,6 +49,10 @@ fn a_slot_is_taken_if_and_only_if_a_leased_test_runs() {
     check("--exact scenario::process --no-such-flag", &[], &[]);
     check("--exact --test-threads 1 -- scenario::process", &[], &["process"]);
     check("scenario::process_case_panics::case_1", &[], &["process_case_panics"]);
+    check("case_1", &[], &["process_case_panics"]);
+    check("process_case_panics --skip case_", &[], &[]);
+    check("process_case_panics::case_3", &[], &[]);
+    check("process_case_panics --ignored", &[], &[]);
 }
 
 #[test]

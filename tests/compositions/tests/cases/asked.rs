@@ -23,6 +23,9 @@ fn only_where_it_is_not_known() {
     check_listings(&["--exact", "scenario::single::case_1"], 1);
     check_listings(&["--exact", "scenario::each::case_2"], 1);
     check_listings(&["--exact", "scenario::first::case_1", "--ignored"], 1);
+    // What comes of a generator above which the attribute stands is libtest's to say, if names do not select whole tests.
+    check_listings(&["--exact", "scenario::above::case_1"], 0);
+    check_listings(&["above::case_1"], 2);
     // And once more to know which of those left out are ignored.
     check_listings(&["--exact", "scenario::first::case_2", "--ignored"], 2);
 }
