@@ -13,6 +13,7 @@ mod layers;
 mod life;
 mod loss;
 mod mimic;
+mod mistakes;
 mod nesting;
 mod pool_rules;
 mod refusals;
@@ -32,6 +33,8 @@ mod vectors;
 mod equivalence;
 #[cfg(feature = "nextest")]
 mod listed;
+#[cfg(feature = "musl")]
+mod musl;
 #[cfg(feature = "node")]
 mod peer;
 #[cfg(feature = "postgres")]
