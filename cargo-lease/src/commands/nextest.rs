@@ -6,12 +6,13 @@ use std::process::{Command, ExitCode};
 
 use lease_harness::harness::exit_like;
 
-use super::cargo::{Wrapping, become_command, cargo_program, without_own_variables};
-use super::held::{StartedBy, run_watched};
+use super::cargo::{Prepared, Wrapping, become_command, cargo_program, without_own_variables};
+use super::held::{StartedBy, acquire, run_in, run_watched};
+use super::hold::HeldSlots;
 use crate::cli::Reader;
 use crate::exit::{self, Failure};
 use crate::inject::{self, OwnWords, ToolConfig};
-use crate::resolve::{Surroundings, path_text};
+use crate::resolve::{Hold, Settings, Surroundings, has_debugger, nextest_threads, path_text};
 
 /// Nextest's own options, before its command, that take the next word as their value.
 const WITH_VALUE: [&str; 7] =
@@ -43,10 +44,38 @@ fn nextest(cargo: &OsStr) -> Command {
 
 /// Runs tests and ends as nextest ended. Cargo becomes nextest, so that this is nextest's parent.
 fn run_tests(wrapping: Wrapping<'_>, at: usize, cargo: &OsStr) -> Result<ExitCode, Failure> {
-    let mut command = nextest(cargo);
-    add_run_words(&mut command, wrapping, at, cargo)?;
-    let ended = run_watched(without_own_variables(command, wrapping.around), &[], StartedBy::Hand)?;
+    let plan = wrapping.plan(cargo)?;
+    let builds_only = wrapping.only_builds();
+    if let (true, false, Some((pool_file, _))) = (has_debugger(wrapping.words), builds_only, &plan.pool) {
+        return debug(wrapping, &plan.settings, pool_file, cargo);
+    }
+    let prepared = wrapping.prepare(&plan, cargo, Reader::Nextest)?;
+    if plan.hold == Hold::Run && !builds_only {
+        let held = HeldSlots::take(&plan, n_useful(&wrapping, at)?, "nextest", wrapping.around)?;
+        let prepared = Prepared { group: prepared.group.map(|group| group.with_width(held.n_slots())), ..prepared };
+        return held.run(run_line(wrapping, at, cargo, prepared)?, wrapping.between);
+    }
+    let ended = run_watched(run_line(wrapping, at, cargo, prepared)?, &[], StartedBy::Hand)?;
     Ok(exit_like(&ended))
+}
+
+/// Nextest puts a debugger in front of a runner as well, where it would see only us. So the one test that it is for has its
+/// slot from here, and no runner.
+fn debug(wrapping: Wrapping<'_>, settings: &Settings, pool_file: &Path, cargo: &OsStr) -> Result<ExitCode, Failure> {
+    let slot = acquire(settings.request(pool_file))?;
+    let mut command = nextest(cargo);
+    command.args(wrapping.words).envs(slot.envs().iter().map(|(name, value)| (name, value)));
+    run_in(slot, without_own_variables(command, wrapping.around), StartedBy::Hand)
+}
+
+/// As many slots as tests can run at once. Benchmarks run one after another.
+fn n_useful(wrapping: &Wrapping<'_>, at: usize) -> Result<usize, Failure> {
+    if wrapping.words[at].as_encoded_bytes().starts_with(b"b") {
+        return Ok(1);
+    }
+    let words = wrapping.own_words();
+    let config = config_file(&words, wrapping.around).map(|path| wrapping.around.read(&path)).transpose()?.flatten();
+    Ok(nextest_threads(&words, &config.unwrap_or_default(), wrapping.around))
 }
 
 /// Where the command stands, if it is one that runs tests.
@@ -56,18 +85,18 @@ fn run_command(wrapping: &Wrapping<'_>) -> Option<usize> {
     (runs_tests && !wrapping.only_asks()).then_some(at)
 }
 
-/// Adds the words with our runner right behind the command, since for nextest the first of several wins, and our test
+/// The words with our runner stand right behind the command, since for nextest the first of several wins, and our test
 /// group behind all others, where it is the weakest.
-fn add_run_words(command: &mut Command, wrapping: Wrapping<'_>, at: usize, cargo: &OsStr) -> Result<(), Failure> {
-    let prepared = wrapping.prepare(cargo, Reader::Nextest)?;
+fn run_line(wrapping: Wrapping<'_>, at: usize, cargo: &OsStr, prepared: Prepared) -> Result<Command, Failure> {
     let mut words = wrapping.words.to_vec();
     if !prepared.injected.is_empty() {
         warn_of_scripts(&wrapping.own_words(), wrapping.around)?;
     }
     words.splice(at + 1..at + 1, prepared.injected);
     let group = prepared.group.map(|group| group_words(&group, &prepared.store)).transpose()?;
+    let mut command = nextest(cargo);
     command.args(inject::append(&words, group.into_iter().flatten())).envs(prepared.env);
-    Ok(())
+    Ok(without_own_variables(command, wrapping.around))
 }
 
 fn group_words(group: &ToolConfig, store: &Path) -> Result<[OsString; 2], Failure> {

@@ -15,14 +15,24 @@ const FOLDER: &str = ".nextest";
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ToolConfig {
     pool: String,
-    text: String,
+    width: usize,
+    filter: String,
 }
 
 impl ToolConfig {
     /// For the tests that a filter of nextest's selects.
     pub(crate) fn new(pool: &str, width: usize, filter: &str) -> Self {
-        let group = group_name(pool);
-        let text = format!(
+        Self { pool: pool.to_owned(), width, filter: filter.to_owned() }
+    }
+
+    /// The same for another number of slots.
+    pub(crate) fn with_width(self, width: usize) -> Self {
+        Self { width, ..self }
+    }
+
+    fn text(&self) -> String {
+        let (group, Self { width, filter, .. }) = (group_name(&self.pool), self);
+        format!(
             "[test-groups.'{group}']
 max-threads = {width}
 
@@ -30,8 +40,7 @@ max-threads = {width}
 filter = '{filter}'
 test-group = '{group}'
 "
-        );
-        Self { pool: pool.to_owned(), text }
+        )
     }
 
     /// Writes the file, if it is not there yet, and says where it is.
@@ -39,15 +48,15 @@ test-group = '{group}'
     /// The name says all of the content, so a file that is there is right, and is kept for runs that still read it.
     /// If the process dies midway, a temporary file is left, which nobody reads.
     pub(crate) fn write(&self, store: &Path) -> io::Result<PathBuf> {
-        let folder = store.join(FOLDER);
-        let path = folder.join(format!("{}-{:016x}.toml", self.pool, fingerprint(&self.text)));
+        let (folder, text) = (store.join(FOLDER), self.text());
+        let path = folder.join(format!("{}-{:016x}.toml", self.pool, fingerprint(&text)));
         if path.is_file() {
             return Ok(path);
         }
         std::fs::create_dir_all(&folder)?;
         let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
         let mut file = std::fs::File::create(&unfinished)?;
-        file.write_all(self.text.as_bytes())?;
+        file.write_all(text.as_bytes())?;
         std::fs::rename(&unfinished, &path)?;
         Ok(path)
     }
@@ -91,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_group_as_wide_as_the_pool() {
+    fn one_group_with_width_the_pool() {
         let dir = tempfile::tempdir().expect("temporary folder");
         let store = dir.path().join("logs/leases");
         let config = ToolConfig::new("db", 3, "binary_id(api::it)");
