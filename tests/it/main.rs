@@ -30,6 +30,8 @@ mod vectors;
 
 #[cfg(feature = "nextest")]
 mod equivalence;
+#[cfg(feature = "nextest")]
+mod hold;
 #[cfg(feature = "node")]
 mod peer;
 #[cfg(feature = "postgres")]

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use lease_harness::harness::exit_like;
 
 use super::cargo::{Prepared, Wrapping, become_command, cargo_program, without_own_variables};
-use super::held::{StartedBy, acquire, run_in, run_watched};
+use super::held::{StartedBy, acquire, run_around, run_watched};
 use super::hold::HeldSlots;
 use crate::cli::Reader;
 use crate::exit::{self, Failure};
@@ -65,7 +65,7 @@ fn debug(wrapping: Wrapping<'_>, settings: &Settings, pool_file: &Path, cargo: &
     let slot = acquire(settings.request(pool_file))?;
     let mut command = nextest(cargo);
     command.args(wrapping.words).envs(slot.envs().iter().map(|(name, value)| (name, value)));
-    run_in(slot, without_own_variables(command, wrapping.around), StartedBy::Hand)
+    run_around(slot, without_own_variables(command, wrapping.around), StartedBy::Hand)
 }
 
 /// As many slots as tests can run at once. Benchmarks run one after another.
