@@ -97,17 +97,14 @@ fn hidden(name: &str) -> Ident {
 }
 
 impl Expansion {
-    /// A place of the process form is known before `main`.
+    /// A place is known before `main`.
     ///
     /// By a constructor written out: the one of the `ctor` crate does not compile in a crate that forbids unsafe code.
     /// 101 is the earliest priority that is not the system's; macOS has none and runs constructors in the order of linking.
-    fn register(&self) -> Option<TokenStream> {
-        if !self.slots.is_empty() {
-            return None;
-        }
+    fn register(&self) -> TokenStream {
         let runtime = &self.args.runtime;
         let site = self.site();
-        Some(quote! {
+        quote! {
             static __LEASE_SITE: #runtime::__private::Site = #site;
             const _: () = {
                 extern "C" fn register() {
@@ -118,17 +115,17 @@ impl Expansion {
                 #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func,mod_init_funcs"))]
                 static REGISTER: extern "C" fn() = register;
             };
-        })
+        }
     }
 
     /// The call: it comes back with the slot, or not at all.
     fn acquire(&self) -> TokenStream {
         let runtime = &self.args.runtime;
         let lease = hidden("__lease");
-        let (call, site, bound) = match (self.slots.len(), self.slot_patterns()) {
-            (0, _) => ("process_slot", quote!(&__LEASE_SITE), quote!(#lease)),
-            (1, slot) => ("test_slot", self.site(), quote!((#lease, #(#slot)*))),
-            (_, slots) => ("test_slots", self.site(), quote!((#lease, [#(#slots),*]))),
+        let (call, bound) = match (self.slots.len(), self.slot_patterns()) {
+            (0, _) => ("process_slot", quote!(#lease)),
+            (1, slot) => ("test_slot", quote!((#lease, #(#slot)*))),
+            (_, slots) => ("test_slots", quote!((#lease, [#(#slots),*]))),
         };
         let is_async = self.test.signature.asyncness.is_some();
         let may_fail_quietly = self.test.should_panic().is_possible() && self.test.returns_unit();
@@ -140,7 +137,7 @@ impl Expansion {
         };
         let call = format_ident!("{call}{suffix}", span = Span::call_site());
         let wait = is_async.then(|| quote!(.await));
-        let acquired = quote!(#runtime::__private::#call(#site)#wait);
+        let acquired = quote!(#runtime::__private::#call(&__LEASE_SITE)#wait);
         if may_fail_quietly {
             quote!(let ::core::option::Option::Some(#bound) = #acquired else { return };)
         } else {
@@ -194,6 +191,9 @@ impl Expansion {
         }
         if !self.test.keeps_its_name() {
             site.extend(quote!(.makes_several_tests()));
+        }
+        if !self.slots.is_empty() {
+            site.extend(quote!(.takes_its_slots()));
         }
         site
     }

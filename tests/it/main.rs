@@ -32,9 +32,13 @@ mod vectors;
 mod equivalence;
 #[cfg(feature = "nextest")]
 mod hold;
+#[cfg(feature = "nextest")]
+mod listed;
 #[cfg(feature = "node")]
 mod peer;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "nextest")]
+mod scheduling;
 #[cfg(feature = "nextest")]
 mod setup_script;

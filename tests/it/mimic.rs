@@ -86,7 +86,7 @@ const BUILD: [&str; 2] = ["CARGO_INCREMENTAL", "CARGO_TARGET_DIR"];
 /// Runs the scenarios of the compositions in a store of the laboratory. They are built already: the packages are those that
 /// are built together by default, and the build is the developer's.
 #[track_caller]
-fn run(lab: &Lab, mut command: Command) -> Finished {
+pub(crate) fn run(lab: &Lab, mut command: Command) -> Finished {
     let pool = binary::workspace().join("tests/compositions/behaviour.json");
     command.env("LEASE_POOL_FILE", pool).env("LEASE_STORE", lab.store()).env("SCENARIO_LOG", lab.path("log"));
     for name in BUILD {

@@ -145,7 +145,7 @@ pub fn no_stdin(command: &mut Command) -> &mut Command {
 
 /// Who starts the tests in the background of a script, or with `nohup`, lets them inherit ignored signals, and so would
 /// what they start. A signal that is caught is not ignored in a new program, and to us it means as little as before.
-fn hand_on_no_ignored_signals() {
+pub fn hand_on_no_ignored_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -133,9 +133,10 @@ Examples:
         disable_help_flag = true,
         override_usage = "cargo lease [LEASE OPTIONS] nextest [NEXTEST ARGUMENTS]...",
         after_help = "\
-One slot for each test process; listing tests takes none. A test group as wide as the pool keeps this run's own queue \
-inside nextest, where waiting does not count as the test's time. Nextest commands other than `run` and `bench` pass \
-through untouched.
+One slot for each test process; listing tests takes none. A test group for each pool, as wide as that, keeps this run's \
+own queue inside nextest, where waiting does not count as the test's time; `#[leased_slot]` tests are asked for theirs by a \
+listing first. Who waited for another run is told at the end. Nextest commands other than `run` and `bench` pass through \
+untouched.
 
 Examples:
   cargo lease nextest run

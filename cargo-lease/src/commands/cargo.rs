@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use lease_harness::Wait;
-use lease_harness::harness::{BetweenTests, PoolInfo, exec};
+use lease_harness::harness::{BetweenTests, PoolInfo, exec, exit_like};
 
 use super::hold::HeldSlots;
 use crate::cli::{LeaseOptions, Reader, lease_option};
 use crate::exit::{self, Failure};
-use crate::inject::{self, CargoConfig, OwnWords, ToolConfig};
+use crate::inject::{self, CargoConfig, OwnWords};
 use crate::resolve::{
     Hold, Manifests, Settings, Surroundings, Wrap, find_hold, find_pool_file, find_wrap, passed_over, path_text,
 };
@@ -84,12 +84,14 @@ impl<'a> Wrapping<'a> {
     /// A configuration of cargo's that cannot be read.
     pub(super) fn prepare(&self, plan: &Plan, cargo: &OsStr, reader: Reader) -> Result<Prepared, Failure> {
         let Plan { settings, wrap, hold, pool } = plan;
+        let prepared = Prepared { wrap: wrap.clone(), settings: settings.clone(), ..Prepared::default() };
         let Some((pool_file, info)) = pool else {
-            return Ok(Prepared { env: settings.to_env(self.lease)?, ..Prepared::default() });
+            return Ok(Prepared { env: settings.to_env(self.lease)?, ..prepared });
         };
+        let prepared = Prepared { pool: Some(info.clone()), ..prepared };
         if *wrap == Wrap::Annotated {
             // The pool is held, so the options that cannot be told to the tests are not lost.
-            return Ok(Prepared { env: settings.to_env(&LeaseOptions::default())?, ..Prepared::default() });
+            return Ok(Prepared { env: settings.to_env(&LeaseOptions::default())?, ..prepared });
         }
         let settings = match hold {
             Hold::Test => settings.clone(),
@@ -103,15 +105,8 @@ impl<'a> Wrapping<'a> {
         let words = self.own_words();
         let config = CargoConfig::read(&words, self.around, reader)?;
         let host = inject::host(cargo, self.around)?;
-        // Under an outer grant all tests join its one slot, so they take turns.
-        let width = if info.is_joined { 1 } else { info.slots };
-        let group = wrap.nextest_filter().map(|filter| ToolConfig::new(&info.name, width, &filter));
-        if group.is_some() {
-            // The first run of all finds no store, and the group's file lies in it.
-            settings.request(pool_file).create_store()?;
-        }
         let injected = inject::runner_words(&ours, &config, &words, &host)?;
-        Ok(Prepared { injected, env: Vec::new(), group, store: info.store.clone() })
+        Ok(Prepared { injected, ..prepared })
     }
 }
 
@@ -142,8 +137,10 @@ pub(super) struct Prepared {
     pub(super) injected: Vec<OsString>,
     /// For processes that take their slot by themselves.
     pub(super) env: Vec<(&'static str, OsString)>,
-    pub(super) group: Option<ToolConfig>,
-    pub(super) store: PathBuf,
+    pub(super) wrap: Wrap,
+    /// The pool of what is wrapped or held, if anything is.
+    pub(super) pool: Option<PoolInfo>,
+    pub(super) settings: Settings,
 }
 
 /// Becomes a cargo subcommand that runs test binaries, or runs it in a slot that is held for all of them; returns from the
@@ -163,7 +160,7 @@ pub(super) fn run_cargo(subcommand: &str, wrapping: Wrapping<'_>) -> Result<Exit
     if plan.hold == Hold::Run && !wrapping.only_builds() {
         // Cargo runs one binary after the other.
         let held = HeldSlots::take(&plan, 1, subcommand, wrapping.around)?;
-        return held.run(command(prepared), wrapping.between);
+        return Ok(exit_like(&held.run(command(prepared), wrapping.between)?));
     }
     Err(become_command(command(prepared)))
 }

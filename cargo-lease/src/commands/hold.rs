@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::thread;
 
-use lease_harness::harness::{BetweenTests, Ended, HeldRun, detached, exit_like, guard_run, session_text};
+use lease_harness::harness::{BetweenTests, Ended, HeldRun, detached, guard_run, session_text};
 use lease_harness::{Slot, SlotError, SlotErrorKind, SlotRequest, Wait};
 
 use super::cargo::{Plan, own_program};
@@ -48,12 +48,12 @@ impl HeldSlots {
         self.slots.len()
     }
 
-    /// Runs the tests, gives the slots back, and ends as the run ended.
+    /// Runs the tests and gives the slots back; how the run ended.
     ///
     /// # Errors
     ///
     /// The command could not be started, or a lease was lost, or a slot could not be given back after a run that succeeded.
-    pub(super) fn run(self, mut command: Command, between: BetweenTests) -> Result<ExitCode, Failure> {
+    pub(super) fn run(self, mut command: Command, between: BetweenTests) -> Result<Ended, Failure> {
         let run = HeldRun::of(self.slots, between)?;
         command.envs(run.envs());
         let guard = match Guard::start(&run) {
@@ -76,7 +76,7 @@ impl HeldSlots {
             }
             exit::report(&error);
         }
-        Ok(exit_like(&ended))
+        Ok(ended)
     }
 }
 

@@ -3,13 +3,17 @@
 //! Everything here is a function from what was typed and configured to words; nothing is started.
 
 mod cargo_config;
+mod groups;
+mod list_words;
 mod nextest_config;
 mod runner_config;
 
 use std::ffi::{OsStr, OsString};
 
 pub(crate) use cargo_config::{CargoConfig, host};
-pub(crate) use nextest_config::{ToolConfig, scripts_without_runner};
+pub(crate) use groups::{Group, Supply, TestId, groups};
+pub(crate) use list_words::list_words;
+pub(crate) use nextest_config::{OURS, TestGroup, filter_of, group_name, scripts_without_runner, tool_config};
 pub(crate) use runner_config::runner_words;
 
 /// The words of a wrapped command line that belong to cargo or nextest: those before its first `--`.

@@ -1,77 +1,87 @@
 //! What nextest is told, and what its configuration says that matters to us.
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use toml::{Table, Value};
 
-/// The folder of these files in the store; its name starts with a dot, so that other programs ignore it.
-const FOLDER: &str = ".nextest";
+use super::TestId;
 
-/// A tool configuration: one test group, as wide as the pool, for all tests that run in slots.
+/// How the names of all our groups begin.
+pub(crate) const OURS: &str = "@tool:lease:";
+
+/// A test group of nextest's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TestGroup {
+    pub(crate) name: String,
+    /// How many of its tests run at once.
+    pub(crate) width: usize,
+    /// Which tests are in it, as an expression of nextest's.
+    pub(crate) filter: String,
+}
+
+/// The text of a tool configuration with these groups.
 ///
 /// So the queue of one run forms inside nextest, where waiting does not count as a test's time. A test group that the
 /// user gives a test wins over ours.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ToolConfig {
-    pool: String,
-    width: usize,
-    filter: String,
-}
-
-impl ToolConfig {
-    /// For the tests that a filter of nextest's selects.
-    pub(crate) fn new(pool: &str, width: usize, filter: &str) -> Self {
-        Self { pool: pool.to_owned(), width, filter: filter.to_owned() }
-    }
-
-    /// The same for another number of slots.
-    pub(crate) fn with_width(self, width: usize) -> Self {
-        Self { width, ..self }
-    }
-
-    fn text(&self) -> String {
-        let (group, Self { width, filter, .. }) = (group_name(&self.pool), self);
-        format!(
-            "[test-groups.'{group}']
+pub(crate) fn tool_config(groups: &[TestGroup]) -> String {
+    let mut text = String::new();
+    for TestGroup { name, width, filter } in groups {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "[test-groups.'{name}']
 max-threads = {width}
 
 [[profile.default.overrides]]
 filter = '{filter}'
-test-group = '{group}'
+test-group = '{name}'
+
 "
-        )
+        );
     }
-
-    /// Writes the file, if it is not there yet, and says where it is.
-    ///
-    /// The name says all of the content, so a file that is there is right, and is kept for runs that still read it.
-    /// If the process dies midway, a temporary file is left, which nobody reads.
-    pub(crate) fn write(&self, store: &Path) -> io::Result<PathBuf> {
-        let (folder, text) = (store.join(FOLDER), self.text());
-        let path = folder.join(format!("{}-{:016x}.toml", self.pool, fingerprint(&text)));
-        if path.is_file() {
-            return Ok(path);
-        }
-        std::fs::create_dir_all(&folder)?;
-        let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
-        let mut file = std::fs::File::create(&unfinished)?;
-        file.write_all(text.as_bytes())?;
-        std::fs::rename(&unfinished, &path)?;
-        Ok(path)
-    }
+    text
 }
 
-/// FNV-1a, which stays the same in every build of ours: a name for a text, no proof of it.
-fn fingerprint(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-/// A pool's name as nextest accepts a group's: a letter, then letters, digits, `-` and `_`.
-fn group_name(pool: &str) -> String {
-    let legible = pool.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_', "-");
+/// The name of the group for these pools: as nextest accepts one, a letter, then letters, digits, `-` and `_`.
+pub(crate) fn group_name(pools: &[&str]) -> String {
+    let legible = pools.join("_and_").replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_', "-");
     let prefix = if legible.starts_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "pool-" };
-    format!("@tool:lease:{prefix}{legible}")
+    format!("{OURS}{prefix}{legible}")
+}
+
+/// The expression for these tests, out of all that run. Where they are all tests of a binary that run, its id is enough.
+pub(crate) fn filter_of(tests: &BTreeSet<TestId>, all: &BTreeSet<TestId>) -> String {
+    if tests == all {
+        return "all()".to_owned();
+    }
+    let n_of = |binary_id: &str| all.iter().filter(|(other, _)| other == binary_id).count();
+    let mut by_binary = BTreeMap::<&str, Vec<&str>>::new();
+    for (binary_id, name) in tests {
+        by_binary.entry(binary_id).or_default().push(name);
+    }
+    let of_binary = |(binary_id, names): (&str, Vec<&str>)| {
+        let binary = format!("binary_id(={})", escaped(binary_id));
+        if names.len() == n_of(binary_id) {
+            return binary;
+        }
+        let names: Vec<_> = names.into_iter().map(|name| format!("test(={})", escaped(name))).collect();
+        format!("({binary} & ({}))", names.join(" | "))
+    };
+    by_binary.into_iter().map(of_binary).collect::<Vec<_>>().join(" | ")
+}
+
+/// A text that means itself in an expression, which stands between single quotes.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        if c.is_alphanumeric() || matches!(c, '_' | ':' | '-' | '.') || (c == '/' && !escaped.is_empty()) {
+            escaped.push(c);
+        } else {
+            let _ = write!(escaped, "\\u{{{:x}}}", u32::from(c));
+        }
+    }
+    escaped
 }
 
 /// Names of the wrapper scripts that make nextest skip target runners, ours among them, when it runs tests.
@@ -100,29 +110,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_group_with_width_the_pool() {
-        let dir = tempfile::tempdir().expect("temporary folder");
-        let store = dir.path().join("logs/leases");
-        let config = ToolConfig::new("db", 3, "binary_id(api::it)");
-        let path = config.write(&store).expect("written");
-        let table: Table = std::fs::read_to_string(&path).expect("text").parse().expect("TOML");
+    fn groups_are_written_as_nextest_reads_them() {
+        let group = |name: &str, width, filter: &str| TestGroup { name: name.to_owned(), width, filter: filter.to_owned() };
+        let text = tool_config(&[group("@tool:lease:db", 3, "binary_id(=api::it)"), group("@tool:lease:b", 1, "all()")]);
+        let table: Table = text.parse().expect("TOML");
         assert_eq!(table["test-groups"]["@tool:lease:db"]["max-threads"].as_integer(), Some(3));
-        let rule = &table["profile"]["default"]["overrides"][0];
-        assert_eq!(rule["filter"].as_str(), Some("binary_id(api::it)"));
-        assert_eq!(rule["test-group"].as_str(), Some("@tool:lease:db"));
-        assert_eq!(config.write(&store).expect("again"), path);
-        for other in [ToolConfig::new("db", 4, "binary_id(api::it)"), ToolConfig::new("db", 3, "all()")] {
-            assert_ne!(other.write(&store).expect("written"), path);
-        }
-        assert_eq!(std::fs::read_dir(store.join(".nextest")).expect("folder").count(), 3);
+        let rules = &table["profile"]["default"]["overrides"];
+        assert_eq!(rules[0]["filter"].as_str(), Some("binary_id(=api::it)"));
+        assert_eq!(rules[1]["test-group"].as_str(), Some("@tool:lease:b"));
     }
 
     #[test]
     fn group_names_are_what_nextest_accepts() {
         let table = [("pool", "pool"), ("a-b_c", "a-b_c"), ("db.x", "db-x"), ("9db", "pool-9db"), ("_", "pool-_")];
         for (pool, group) in table {
-            assert_eq!(group_name(pool), format!("@tool:lease:{group}"));
+            assert_eq!(group_name(&[pool]), format!("@tool:lease:{group}"));
         }
+        assert_eq!(group_name(&["db", "9.x"]), "@tool:lease:db_and_9-x");
+    }
+
+    #[test]
+    fn filters_are_short_where_they_can_be() {
+        let tests = |names: &str| {
+            let id = |name: &str| (name.split('.').next().unwrap().to_owned(), name.to_owned());
+            names.split_whitespace().map(id).collect::<BTreeSet<_>>()
+        };
+        let all = tests("a.1 a.2 b.1 b.2 c.1");
+        assert_eq!(filter_of(&all, &all), "all()");
+        assert_eq!(filter_of(&tests("a.1 a.2"), &all), "binary_id(=a)");
+        assert_eq!(filter_of(&tests("a.1 b.1 b.2 c.1"), &all), "(binary_id(=a) & (test(=a.1))) | binary_id(=b) | binary_id(=c)");
+        assert_eq!(
+            filter_of(&tests("b.1 b.2 a.1"), &tests("a.1 b.1 b.2 b.3")),
+            "binary_id(=a) | (binary_id(=b) & (test(=b.1) | test(=b.2)))"
+        );
+    }
+
+    #[test]
+    fn names_mean_themselves() {
+        assert_eq!(escaped("api::bin/x-1"), "api::bin/x-1");
+        assert_eq!(escaped("it's (1)"), "it\\u{27}s\\u{20}\\u{28}1\\u{29}");
+        assert_eq!(escaped("/ä,"), "\\u{2f}ä\\u{2c}");
     }
 
     #[test]

@@ -4,7 +4,9 @@ mod status;
 mod table;
 mod time;
 mod wait;
+mod waits;
 
 pub(crate) use status::{status_news, status_table};
 pub(crate) use time::about_minutes;
 pub(crate) use wait::{WaitReport, tell_place};
+pub(crate) use waits::{HeldBack, PoolNeed, Waited, Waits};

@@ -22,6 +22,7 @@ pub(crate) struct Lab {
 impl Lab {
     /// A pool of so many slots, each with a `port`.
     pub(crate) fn new(slots: usize) -> Self {
+        lease_tests::running::hand_on_no_ignored_signals();
         let lab = Self { dir: tempfile::tempdir().expect("temporary folder") };
         let slots: Vec<String> = (1..=slots).map(|id| format!(r#"{{"id": {id}, "port": {}}}"#, 4000 + id)).collect();
         lab.write("pool.json", &format!(r#"{{"name": "lab", "slots": [{}]}}"#, slots.join(", ")));

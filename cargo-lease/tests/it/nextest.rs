@@ -86,6 +86,26 @@ fn wrapper_scripts_that_leave_us_out_are_warned_of() {
     has(&err, &["warning: ", "nextest.toml", "'mine'", "around-wrapper"]);
 }
 
+/// What the configuration says is looked at before the run, what happened after it.
+#[test]
+fn tests_that_never_reached_our_runner_are_named() {
+    let lab = lab(1);
+    lab.write("tests/it.rs", "#[test] fn a() {}\n#[test] fn b() {}");
+    let wrapper = lab.write("wrap.sh", "#!/bin/sh\nexec \"$@\"\n");
+    let config = format!(
+        "experimental = ['wrapper-scripts']
+         [scripts.wrapper.mine]
+         command = {wrapper:?}
+         [[profile.default.scripts]]
+         filter = 'test(a)'
+         run-wrapper = 'mine'"
+    );
+    lab.write(".config/nextest.toml", &config);
+    let (_, err) = expect_code(&mut lab.lease(&["nextest", "run"]), 0);
+    let named: Vec<_> = err.lines().filter(|line| line.contains("ran without a slot")).collect();
+    assert!(matches!(named[..], [line] if line.ends_with(": scratch::it a")), "{err}");
+}
+
 #[test]
 fn a_pools_name_need_not_be_a_groups_name() {
     let lab = lab(1);
@@ -108,6 +128,52 @@ fn only_the_named_binaries_are_wrapped_and_grouped() {
     let (_, err) = expect_code(lab.lease(&words).env("SEEN", lab.path("seen")), 0);
     has(&err, &["5 tests run: 5 passed"]);
     assert_eq!(lab.read("seen/a"), "@tool:lease:lab");
+}
+
+/// Without a lock file nobody knows yet whether there are annotated tests, so that a list is asked for first.
+#[test]
+fn what_is_wrong_is_told_once_and_in_nextests_words() {
+    let lab = lab(1);
+    let cases: [(&[&str], i32); 6] = [
+        (&["-E", "nosuch("], 94),
+        (&["-P", "nosuch"], 96),
+        (&["--partition", "nosuch"], 2),
+        (&["--no-such"], 2),
+        (&["-p", "nosuch"], 101),
+        (&["--run-ignored", "all", "nosuch"], 4),
+    ];
+    let said = |command: &mut std::process::Command, words: &[&str], code: i32| {
+        let _ = fs::remove_file(lab.path("Cargo.lock"));
+        let (out, err) = expect_code(command.args(["nextest", "run"]).args(words), code);
+        // What differs from one run to the next.
+        let is_same = |line: &&str| {
+            !["Blocking", "Compiling", "Finished", "run ID", "Summary", "Usage", "target runner"]
+                .iter()
+                .any(|other| line.contains(other))
+        };
+        (out, err.lines().filter(is_same).map(str::to_owned).collect::<Vec<_>>())
+    };
+    lab.write("tests/it.rs", "#[test] fn passes() {}");
+    for (words, code) in cases {
+        let plain = said(&mut lab.command("cargo"), words, code);
+        assert_eq!(said(&mut lab.lease(&[]), words, code), plain, "{words:?}");
+    }
+    lab.write("tests/it.rs", "compile_error!(\"broken\");");
+    let plain = said(&mut lab.command("cargo"), &[], 101);
+    assert_eq!(said(&mut lab.lease(&[]), &[], 101), plain);
+    assert!(!lab.path("store").exists(), "nothing ran");
+}
+
+#[test]
+fn a_build_and_warnings_are_told_once() {
+    let lab = lab(1);
+    lab.write(".config/nextest.toml", "unknown = 1\n");
+    lab.write("tests/it.rs", "#[test] fn passes() { let unused = 1; }");
+    let (_, err) = expect_code(&mut lab.lease(&["nextest", "run"]), 0);
+    assert!(!err.contains("without a slot") && !err.contains("waiting for slots"), "{err}");
+    for once in ["Compiling scratch", "Finished", "configuration key: unknown", "unused variable", "1 test run: 1 passed"] {
+        assert_eq!(err.matches(once).count(), 1, "{once:?}: {err}");
+    }
 }
 
 #[test]

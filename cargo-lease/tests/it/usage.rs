@@ -96,6 +96,8 @@ fn no_pool_file_names_the_five_places() {
 fn wrapped_words_reach_cargo_in_their_order() {
     let lab = Lab::new(2);
     let path = fakes(&lab);
+    // Without our library in it there is nothing to list.
+    lab.write("Cargo.lock", "version = 4\n");
     let cases: [(&[&str], &str, &str); 4] = [
         (&["test", "--help"], "[test][--help]", ""),
         (&["nextest", "list", "-E", "all()"], "[nextest][list][-E][all()]", ""),

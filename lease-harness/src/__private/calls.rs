@@ -29,46 +29,46 @@ pub async fn process_slot_or_report_async(site: &'static Site) -> Option<Lease> 
 
 /// Takes a slot for the test. Without one the test panics.
 #[track_caller]
-pub fn test_slot(site: Site) -> (Lease, Slot) {
-    only(or_panic(&site, test::enter(&site)))
+pub fn test_slot(site: &'static Site) -> (Lease, Slot) {
+    only(or_panic(site, test::enter(site)))
 }
 
 /// Like [`test_slot`]; but a test that would pass by panicking is given `None`, and stderr the reason.
 #[track_caller]
-pub fn test_slot_or_report(site: Site) -> Option<(Lease, Slot)> {
-    or_report(&site, test::enter(&site)).map(only)
+pub fn test_slot_or_report(site: &'static Site) -> Option<(Lease, Slot)> {
+    or_report(site, test::enter(site)).map(only)
 }
 
 /// Like [`test_slot`], without blocking the thread.
-pub async fn test_slot_async(site: Site) -> (Lease, Slot) {
-    only(or_panic(&site, test::enter_async(&site).await))
+pub async fn test_slot_async(site: &'static Site) -> (Lease, Slot) {
+    only(or_panic(site, test::enter_async(site).await))
 }
 
 /// Like [`test_slot_or_report`], without blocking the thread.
-pub async fn test_slot_or_report_async(site: Site) -> Option<(Lease, Slot)> {
-    or_report(&site, test::enter_async(&site).await).map(only)
+pub async fn test_slot_or_report_async(site: &'static Site) -> Option<(Lease, Slot)> {
+    or_report(site, test::enter_async(site).await).map(only)
 }
 
 /// Like [`test_slot`] for several pools, the slots in the order in which those were written.
 #[track_caller]
-pub fn test_slots<const N: usize>(site: Site) -> (Lease, [Slot; N]) {
-    each(or_panic(&site, test::enter(&site)))
+pub fn test_slots<const N: usize>(site: &'static Site) -> (Lease, [Slot; N]) {
+    each(or_panic(site, test::enter(site)))
 }
 
 /// Like [`test_slot_or_report`] for several pools.
 #[track_caller]
-pub fn test_slots_or_report<const N: usize>(site: Site) -> Option<(Lease, [Slot; N])> {
-    or_report(&site, test::enter(&site)).map(each)
+pub fn test_slots_or_report<const N: usize>(site: &'static Site) -> Option<(Lease, [Slot; N])> {
+    or_report(site, test::enter(site)).map(each)
 }
 
 /// Like [`test_slots`], without blocking the thread.
-pub async fn test_slots_async<const N: usize>(site: Site) -> (Lease, [Slot; N]) {
-    each(or_panic(&site, test::enter_async(&site).await))
+pub async fn test_slots_async<const N: usize>(site: &'static Site) -> (Lease, [Slot; N]) {
+    each(or_panic(site, test::enter_async(site).await))
 }
 
 /// Like [`test_slots_or_report`], without blocking the thread.
-pub async fn test_slots_or_report_async<const N: usize>(site: Site) -> Option<(Lease, [Slot; N])> {
-    or_report(&site, test::enter_async(&site).await).map(each)
+pub async fn test_slots_or_report_async<const N: usize>(site: &'static Site) -> Option<(Lease, [Slot; N])> {
+    or_report(site, test::enter_async(site).await).map(each)
 }
 
 fn each<const N: usize>((lease, slots): (Lease, Vec<Slot>)) -> (Lease, [Slot; N]) {

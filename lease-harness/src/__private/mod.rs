@@ -1,10 +1,10 @@
 //! What the attribute calls, and the trials of `mimic` with it. Nothing here is public: names and meanings change with the
 //! attribute.
 //!
-//! A test is annotated in one of two forms. In the *process form*, `fn t()`, the slot belongs to the process: each place
-//! registers itself before `main` (`site`), then one constructor tells from the command line whether any of them will
-//! run here (`selection`) and if so takes the slot and sets its environment (`process_slot`). In the *test form*,
-//! `fn t(slot: Slot)`, the test takes its slot when it starts (`test_slot`). Both ask by `request`, which finds the pool
+//! A test is annotated in one of two forms, and each place registers itself before `main` (`site`): nextest's listing can be
+//! told of it (`listing`). In the *process form*, `fn t()`, the slot belongs to the process: one constructor tells from the
+//! command line whether any of these tests will run here (`selection`) and if so takes the slot and sets its environment
+//! (`process_slot`). In the *test form*, `fn t(slot: Slot)`, the test takes its slot when it starts (`test_slot`). Both ask by `request`, which finds the pool
 //! file (`paths`), share a slot in turns (`turn`) and end the process when a lease is lost (`end`).
 
 mod calls;
@@ -15,6 +15,7 @@ mod process_slot;
 mod test_slot;
 
 mod args;
+mod listing;
 mod selection;
 
 mod lease;
@@ -35,7 +36,8 @@ pub use site::Site;
 #[cfg(feature = "mimic")]
 pub(crate) use {
     end::{lost, say},
-    paths::find as find_pool_file,
+    listing::{is_asked as is_listing_told, tell as tell_listing},
+    paths::{find as find_pool_file, found as found_pool_file},
     request::{explain, tell_place},
     test_slot::enter_with,
 };

@@ -21,6 +21,11 @@ pub(crate) fn find(pool: impl AsRef<Path>) -> Result<PathBuf, SlotError> {
     find_in(pool.as_ref(), &places(|name| std::env::var_os(name)))
 }
 
+/// The same as an absolute path; none if it is not found.
+pub(crate) fn found(pool: impl AsRef<Path>) -> Option<PathBuf> {
+    std::path::absolute(find(pool).ok()?).ok()
+}
+
 /// The folders to look in, in order.
 fn places(env: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     let folder = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);

@@ -8,12 +8,15 @@ use std::thread::{self, ThreadId};
 use super::args::process_args;
 use super::end::{hold_until_exit, stop_when_lost};
 use super::lease::Lease;
+use super::listing;
 use super::paths;
 use super::request::{Ask, explain, guarded};
 use super::selection::Selection;
 use super::site::{Site, registered};
 use super::turn::{self, Queue, Turn, queue_of};
-use crate::harness::{LossWatch, Slot, SlotError, SlotErrorKind, Wait, background, quiesce, refuse_shared_variables, resume};
+use crate::harness::{
+    LossWatch, Slot, SlotError, SlotErrorKind, TestForm, Wait, background, quiesce, refuse_shared_variables, resume,
+};
 
 /// The process's slots, as its tests need them.
 struct Held {
@@ -47,9 +50,14 @@ ctor::declarative::ctor! {
     }
 }
 
-/// Takes the process's slot if one of its tests will run. Writes nothing to stdout, and never panics.
+/// Takes the process's slot if one of its tests will run, and tells a listing of all. Writes nothing to stdout, and never
+/// panics.
 fn before_main() {
-    let sites = registered();
+    let mut sites = registered();
+    if !sites.is_empty() {
+        listing::tell_sites(&sites);
+    }
+    sites.retain(|site| site.form() == TestForm::Process);
     if sites.is_empty() {
         return;
     }

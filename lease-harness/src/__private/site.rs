@@ -3,8 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::paths;
 use super::selection::Candidate;
-use crate::harness::Wait;
+use crate::harness::{LeasedTest, NamedPool, TestForm, Wait};
 
 /// One use of the attribute: which test, which pool, which options.
 #[derive(Clone, Debug)]
@@ -20,6 +21,7 @@ pub struct Site {
     ignored: bool,
     should_panic: bool,
     several: bool,
+    form: TestForm,
 }
 
 impl Site {
@@ -36,6 +38,7 @@ impl Site {
             ignored: false,
             should_panic: false,
             several: false,
+            form: TestForm::Process,
         }
     }
 
@@ -79,6 +82,11 @@ impl Site {
         Self { several: true, ..self }
     }
 
+    /// The test takes its slots by itself.
+    pub const fn takes_its_slots(self) -> Self {
+        Self { form: TestForm::Test, ..self }
+    }
+
     /// Puts the place on the list that the constructor reads. Each place does so in a constructor of its own, earlier than
     /// ours: unlike entries of a linker section, constructors survive every linker's garbage collection.
     pub fn register(&'static self) {
@@ -95,6 +103,22 @@ impl Site {
 
     pub(super) fn candidate(&self) -> Candidate {
         Candidate { name: self.test_name(), ignored: self.ignored, should_panic: self.should_panic, several: self.several }
+    }
+
+    pub(super) fn form(&self) -> TestForm {
+        self.form
+    }
+
+    /// What a listing is told.
+    pub(super) fn to_leased_test(&self) -> LeasedTest {
+        let pool = |written: &str| NamedPool { written: written.to_owned(), found: paths::found(written), store: None };
+        LeasedTest {
+            name: self.test_name(),
+            makes_several: self.several,
+            is_ignored: self.ignored,
+            form: self.form,
+            pools: self.pools().into_iter().map(pool).collect(),
+        }
     }
 
     /// The pool files, in the order in which they were written.
@@ -121,7 +145,7 @@ impl Site {
 
 static SITES: Mutex<Vec<&'static Site>> = Mutex::new(Vec::new());
 
-/// Every place of the process form in this binary.
+/// Every place in this binary.
 pub(super) fn registered() -> Vec<&'static Site> {
     SITES.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

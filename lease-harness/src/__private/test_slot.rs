@@ -25,10 +25,10 @@ pub(crate) fn enter_with(request: impl FnOnce() -> Result<SlotRequest, SlotError
 }
 
 /// Like [`enter`], without blocking the thread.
-pub(super) async fn enter_async(site: &Site) -> Result<(Lease, Vec<Slot>), String> {
-    let (site, asking) = (site.clone(), thread::current().id());
+pub(super) async fn enter_async(site: &'static Site) -> Result<(Lease, Vec<Slot>), String> {
+    let asking = thread::current().id();
     let wait_for_turn: WaitForTurn = |queue, asking| Ok(queue.wait_elsewhere(asking));
-    let acquired = background::run(move |given_up| acquire(asking, wait_for_turn, || Ask::of(&site)?.acquire(Some(&given_up))));
+    let acquired = background::run(move |given_up| acquire(asking, wait_for_turn, || Ask::of(site)?.acquire(Some(&given_up))));
     acquired.await.map_err(|error| error.to_string())?
 }
 

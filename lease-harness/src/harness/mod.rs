@@ -10,8 +10,10 @@ mod held_run;
 mod joining;
 mod nextest_run;
 mod request;
+mod run_notes;
 mod several;
 mod slot;
+mod teller;
 mod times;
 mod turns;
 mod who;
@@ -23,6 +25,7 @@ pub use grants::BetweenTests;
 pub use held_run::{HeldRun, guard_run};
 pub use nextest_run::NextestRun;
 pub use request::{PoolInfo, SlotRequest, Waiting};
+pub use run_notes::{AskEnd, LeasedTest, NamedPool, RunNotes, SlotNote, TestForm};
 pub use slot::Slot;
 pub use who::session_text;
 

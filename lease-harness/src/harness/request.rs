@@ -14,8 +14,11 @@ use super::error::{SlotError, SlotErrorKind};
 use super::grants;
 use super::joining::{self, join};
 use super::nextest_run::NextestRun;
+#[cfg(feature = "mimic")]
+use super::run_notes::NamedPool;
 use super::several::Place;
 use super::slot::{Slot, loss_watch};
+use super::teller::{self, Teller};
 use super::times;
 use super::who;
 use crate::json::number_text;
@@ -53,7 +56,7 @@ pub struct PoolInfo {
     pub is_joined: bool,
 }
 
-type Listener = Box<dyn FnMut(&Waiting) + Send>;
+pub(super) type Listener = Box<dyn FnMut(&Waiting) + Send>;
 
 /// What to ask of a pool; a builder.
 ///
@@ -212,6 +215,13 @@ impl SlotRequest {
         self
     }
 
+    /// The pool, as a listing is told of it. A path that is not absolute is one of the process.
+    #[cfg(feature = "mimic")]
+    pub(crate) fn named_pool(&self) -> NamedPool {
+        let (written, found) = (self.file.display().to_string(), std::path::absolute(&self.file).ok());
+        NamedPool { written, found, store: self.store.store.as_deref().and_then(|dir| std::path::absolute(dir).ok()) }
+    }
+
     pub(super) fn holding(mut self, kinds: Vec<String>) -> Self {
         self.holds = kinds;
         self
@@ -276,14 +286,6 @@ impl SlotRequest {
         })
     }
 
-    /// Creates the store's directory if there is none.
-    ///
-    /// # Errors
-    /// When it cannot be created.
-    pub fn create_store(&self) -> Result<(), SlotError> {
-        Ok(LeaseStore::open(&self.store)?.create()?)
-    }
-
     /// What works but is doubtful in the pool file and the owner pattern.
     ///
     /// # Errors
@@ -334,6 +336,7 @@ impl SlotRequest {
         self.check_heartbeat(&pool)?;
         let outer = grants::find(&self.store.env, pool.store().dir(), pool.file().name());
         if let Some(outer) = outer {
+            teller::tell_joined(&pool, &self.store.env);
             return match &outer.turn {
                 None => join(pool, &outer),
                 // A whole run cannot be in turn: all of its tests would be.
@@ -363,11 +366,12 @@ impl SlotRequest {
             ..SlotWanted::by(&owner)
         };
         let loss = loss_watch()?;
-        let mut tell = Teller::new(pool.file().name(), listener.as_mut());
+        let mut tell = Teller::new(&pool, &self.store.env, listener.as_mut());
         let outcome = pool.acquire(&wanted, &mut |standing: &Standing| {
             tell.tell(standing);
             !ending.is_asked()
         });
+        tell.end(&pool, &outcome);
         match (outcome, ending.signal()) {
             (Ok(Outcome::Granted(held)), None) => Ok(Slot::own(pool, *held, loss)),
             (Ok(Outcome::Granted(held)), Some(signal)) => {
@@ -440,30 +444,6 @@ fn check_writable(store: &Path) -> Result<(), SlotError> {
         return refused(format!("{} is no directory", existing.display()));
     }
     disk::check_writable(existing).or_else(|error| refused(format!("{}: {error}", existing.display())))
-}
-
-/// Tells a listener of each change of place, and not of each look.
-struct Teller<'a> {
-    pool: String,
-    listener: Option<&'a mut Listener>,
-    last: Option<usize>,
-}
-
-impl<'a> Teller<'a> {
-    fn new(pool: &str, listener: Option<&'a mut Listener>) -> Self {
-        Self { pool: pool.to_owned(), listener, last: None }
-    }
-
-    fn tell(&mut self, standing: &Standing) {
-        if self.last.replace(standing.position) == Some(standing.position) {
-            return;
-        }
-        let eta = Duration::try_from_secs_f64(standing.eta_ms / 1000.0).unwrap_or(Duration::MAX);
-        let waiting = Waiting { pool: self.pool.clone(), position: standing.position, eta };
-        if let Some(listener) = &mut self.listener {
-            listener(&waiting);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -59,6 +59,7 @@
 mod arguments;
 mod listing;
 mod printing;
+mod told;
 mod wanted;
 
 use std::env;
@@ -127,6 +128,7 @@ where
     F: FnOnce(&Slot) -> Result<Completion, Failed> + Send + 'static,
 {
     let (name, pool) = (name.into(), pool.into());
+    told::remember(&name, &pool);
     Trial::ignorable_test(name.clone(), move || in_a_slot(&name, pool, body))
 }
 
@@ -154,6 +156,7 @@ where
     F: FnOnce(&Slot, bool) -> Result<Option<Measurement>, Failed> + Send + 'static,
 {
     let (name, pool) = (name.into(), pool.into());
+    told::remember(&name, &pool);
     Trial::bench(name.clone(), move |only_tried| in_a_slot(&name, pool, |slot| body(slot, only_tried)))
 }
 
@@ -168,9 +171,11 @@ where
 /// 101.
 ///
 /// Whoever wants to look at the outcome first runs the trials by `libtest_mimic::run`: they take their slots there too, and
-/// only what this page says of arguments, lists and output is libtest-mimic's own.
+/// only what this page says of arguments, lists and output is libtest-mimic's own. Also `cargo lease nextest run` does not
+/// learn then which of them take slots, and cannot queue them before they start.
 pub fn main(trials: impl IntoIterator<Item = Trial>) -> ExitCode {
-    let trials = trials.into_iter().collect();
+    let trials: Vec<_> = trials.into_iter().collect();
+    told::tell(&trials);
     let (arguments, trials) = arguments::read(env::args_os(), env::var_os("RUST_TEST_THREADS"), trials);
     let ended = match arguments.list {
         true => listing::print(&arguments, &trials).map(|()| ExitCode::SUCCESS),

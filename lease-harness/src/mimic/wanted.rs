@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::__private::{find_pool_file, tell_place};
-use crate::harness::{SlotError, SlotErrorKind, SlotRequest, session_text};
+use crate::__private::{find_pool_file, found_pool_file, tell_place};
+use crate::harness::{NamedPool, SlotError, SlotErrorKind, SlotRequest, session_text};
 
 /// Which slot a trial wants: made from the name of a pool file, or from a [`SlotRequest`].
 ///
@@ -23,6 +23,14 @@ enum Kind {
 }
 
 impl Wanted {
+    /// The pool, as a listing is told of it.
+    pub(super) fn named(&self) -> NamedPool {
+        match &self.0 {
+            Kind::File(file) => NamedPool { written: file.display().to_string(), found: found_pool_file(file), store: None },
+            Kind::Request(request) => request.named_pool(),
+        }
+    }
+
     /// The request for the trial of this name; none if nobody reads how it ends.
     pub(super) fn request(self, trial: &str, nobody_reads: Arc<AtomicBool>) -> Result<SlotRequest, SlotError> {
         if nobody_reads.load(Ordering::Acquire) {

@@ -18,9 +18,15 @@ pub struct HeldSlot {
     grant: Grant,
     beat: Beat,
     lost: LostNote,
+    taken_at_ms: i64,
 }
 
 impl HeldSlot {
+    /// When its lease was acquired; making it clean came after that.
+    pub(crate) fn taken_at_ms(&self) -> i64 {
+        self.taken_at_ms
+    }
+
     /// The grant.
     #[must_use]
     pub fn grant(&self) -> &Grant {
@@ -68,6 +74,7 @@ impl Preparing<'_> {
     /// if the request's place in the queue was taken away since the look that found it, or the request was cancelled since:
     /// whoever was cancelled is not granted.
     pub(super) fn finish(&self) -> PoolResult<Option<HeldSlot>> {
+        let taken_at_ms = self.pool.store.now_ms();
         let pool = &self.pool.stopped_by(self.calling_off());
         // Leaving the queue may have to wait for its lock.
         let (beat, lost) = self.or_give_up(self.start_beat())?;
@@ -100,7 +107,7 @@ impl Preparing<'_> {
         if self.request.mode == Mode::Async {
             pool.nudge(&grant, self.request.wanted.session.unwrap_or(self.owner()));
         }
-        Ok(Some(HeldSlot { grant, beat, lost }))
+        Ok(Some(HeldSlot { grant, beat, lost, taken_at_ms }))
     }
 
     /// Says whether the request was cancelled.

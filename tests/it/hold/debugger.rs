@@ -23,7 +23,15 @@ impl Scene {
         let program = self.lab.path("debugger");
         fs::write(&program, text).expect("the laboratory is writable");
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it is ours");
-        self.lease(&["--no-wait", "nextest", "run", test, option, program.to_str().expect("a path is text")])
+        self.lease(&[
+            "--no-wait",
+            "nextest",
+            "run",
+            "-E",
+            &format!("test(={test})"),
+            option,
+            program.to_str().expect("a path is text"),
+        ])
     }
 }
 

@@ -33,7 +33,7 @@ fn however_a_run_ends_its_slots_are_free_and_nothing_works_on() {
         for (variables, end, code) in &ENDS {
             let n_before = scene.how_often("start");
             let run = start(&scene, variables);
-            wait::until_true("the test works", || scene.how_often("start") > n_before);
+            wait::until_true("both tests work", || scene.how_often("start") == n_before + 2);
             assert!(["slot-a", "slot-b"].iter().all(|kind| scene.lab.record(kind).is_some()), "they are held");
             match end {
                 End::Gate => scene.lab.open("gate"),
@@ -45,7 +45,7 @@ fn however_a_run_ends_its_slots_are_free_and_nothing_works_on() {
             let _ = fs::remove_file(scene.lab.path("gate"));
         }
     }
-    assert_eq!(scene.how_often("end"), 4, "who was cut off has not gone on");
+    assert_eq!(scene.how_often("end"), 8, "who was cut off has not gone on");
 }
 
 fn start(scene: &Scene, variables: &[&str]) -> Running {
@@ -74,6 +74,7 @@ fn whoever_is_killed_nothing_works_on_and_the_slots_can_be_had() {
     for (victim, leaves_leases) in [(PARENT, true), (GROUP, true), (NEXTEST, false)] {
         let scene = Scene::new(&["a", "b"]);
         let run = start(&scene, &["LAB_DEAF"]);
+        wait::until_true("both tests work", || scene.how_often("start") == 2);
         let test = scene.lab.history().wait_for("start", |_| true);
         scene.lab.history().wait_for("tick", |event| event.get("who") == "grandchild");
         victim(&scene, &test, &run);
@@ -154,7 +155,9 @@ fn is_stopped(pid: u32) -> bool {
 fn the_guard_holds_nothing_that_anybody_waits_for() {
     let scene = Scene::new(&["a"]);
     let mut command = scene.lab.command("sh");
-    command.args(["-c", "{ \"$0\" --hold run nextest run holds 2>&1; echo code=$?; } | cat"]).arg(binary::cargo_lease());
+    command
+        .args(["-c", "{ \"$0\" --hold run nextest run -E 'test(=holds)' 2>&1; echo code=$?; } | cat"])
+        .arg(binary::cargo_lease());
     command.env("LEASE_STORE", scene.lab.store()).env("LEASE_POOL_FILE", scene.lab.pool_file());
     command.env("CARGO", environment::cargo());
     let run = scene.lab.start(scene.in_package(command));

@@ -24,8 +24,14 @@ fn tests_take_turns_in_slots_that_are_made_ready_once() {
 fn no_more_slots_are_held_than_tests_run_at_once() {
     let scene = Scene::new(&["a", "b", "c"]);
     scene.configure("[profile.default]\ntest-threads = 2\n[profile.one]\ntest-threads = 1\n");
-    let table: [(&[&str], usize); 4] =
-        [(&["run", "notes"], 2), (&["run", "notes", "-j3"], 3), (&["run", "notes", "-P", "one"], 1), (&["run", "--no-run"], 0)];
+    let table: [(&[&str], usize); 6] = [
+        (&["run", "many"], 2),
+        (&["run", "many", "-j3"], 3),
+        (&["run", "many", "-P", "one"], 1),
+        (&["run", "notes", "-j3"], 1),
+        (&["run", "many", "--no-run"], 0),
+        (&["run", "nothing", "--no-tests", "pass"], 0),
+    ];
     let mut n_before = 0;
     for (words, n_slots) in table {
         let run = scene.lab.run(scene.held(&[&["nextest"], words].concat())).expect_success();

@@ -9,22 +9,21 @@ use super::{Scene, check_said};
 
 #[test]
 fn a_run_whose_lease_is_taken_ends_with_75_and_says_why() {
-    for wrap in ["all", "annotated"] {
-        let scene = Scene::new(&["a", "b"]);
-        let mut command = scene.held(&["--wrap", wrap, "--ttl", "0.05", "nextest", "run", "holds", "notes", "-j2"]);
-        command.env("LAB_DEAF", "yes");
-        let mut run = scene.lab.start(command);
-        scene.lab.history().wait_for("start", |_| true);
-        // A heartbeat that had just read the record writes it back once.
-        wait::until_true("the run ends", || {
-            let _ = fs::remove_file(scene.lab.store().join("slot-b.json"));
-            run.has_ended()
-        });
-        let run = run.finish().expect_code(75);
-        check_said(&run, &["error: slot b of pool pool, held since", "was lost"]);
-        scene.check_ended();
-        assert_eq!(scene.how_often("end"), 0, "nothing went on");
-    }
+    let scene = Scene::new(&["a", "b"]);
+    let words = ["--ttl", "0.05", "nextest", "run", "-E", "test(=holds)|test(=holds_as_well)", "-j2"];
+    let mut command = scene.held(&words);
+    command.env("LAB_DEAF", "yes");
+    let mut run = scene.lab.start(command);
+    wait::until_true("both tests work", || scene.how_often("start") == 2);
+    // A heartbeat that had just read the record writes it back once.
+    wait::until_true("the run ends", || {
+        let _ = fs::remove_file(scene.lab.store().join("slot-b.json"));
+        run.has_ended()
+    });
+    let run = run.finish().expect_code(75);
+    check_said(&run, &["error: slot b of pool pool, held since", "was lost"]);
+    scene.check_ended();
+    assert_eq!(scene.how_often("end"), 0, "nothing went on");
 }
 
 #[test]

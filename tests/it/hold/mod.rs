@@ -46,6 +46,11 @@ fn holds() {
 }
 
 #[test]
+fn holds_as_well() {
+    holds();
+}
+
+#[test]
 fn dies() {
     daemon();
     actor(&["note", "died"]);

@@ -41,6 +41,16 @@ fn every_round_of_a_stress_run_works_in_the_same_slot() {
     scene.check_ended();
 }
 
+/// The run has us above it, and the tests have the script's slot.
+#[test]
+fn a_script_in_a_run_that_we_schedule_finds_that_run() {
+    let scene = Scene::new(&["a"], "--no-wait", "");
+    let run = scene.lab.run(scene.with_pool(scene.lab.lease(["nextest", "run", "notes"]))).expect_success();
+    assert!(!run.stderr.contains("warning: "), "{}", run.account());
+    assert_eq!((scene.how_often("noted"), scene.how_often("provision")), (1, 1));
+    scene.check_ended();
+}
+
 #[test]
 fn a_setup_script_can_call_us_among_other_things() {
     let scene = Scene::unconfigured(&["a"]);

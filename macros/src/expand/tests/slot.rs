@@ -17,13 +17,28 @@ fn a_slot_of_its_own() {
         r##"
 #[test]
 fn works() {
-    let (__lease, __slot) = ::lease_harness::__private::test_slot(
-        ::lease_harness::__private::Site::new(
+    static __LEASE_SITE: ::lease_harness::__private::Site = ::lease_harness::__private::Site::new(
             ::core::module_path!(),
             "works",
             "pool.json",
-        ),
-    );
+        )
+        .takes_its_slots();
+    const _: () = {
+        extern "C" fn register() {
+            __LEASE_SITE.register();
+        }
+        #[used]
+        #[cfg_attr(
+            not(target_vendor = "apple"),
+            unsafe(link_section = ".init_array.00101")
+        )]
+        #[cfg_attr(
+            target_vendor = "apple",
+            unsafe(link_section = "__DATA,__mod_init_func,mod_init_funcs")
+        )]
+        static REGISTER: extern "C" fn() = register;
+    };
+    let (__lease, __slot) = ::lease_harness::__private::test_slot(&__LEASE_SITE);
     let slot: Slot = __slot;
     let () = {
         use_it(slot);
@@ -50,13 +65,28 @@ fn a_borrowed_slot() {
 #[test]
 fn works<'a>() -> Result<(), Error> {
     #![allow(clippy::all)]
-    let (__lease, __slot) = ::lease_harness::__private::test_slot(
-        ::lease_harness::__private::Site::new(
+    static __LEASE_SITE: ::lease_harness::__private::Site = ::lease_harness::__private::Site::new(
             ::core::module_path!(),
             "works",
             "pool.json",
-        ),
-    );
+        )
+        .takes_its_slots();
+    const _: () = {
+        extern "C" fn register() {
+            __LEASE_SITE.register();
+        }
+        #[used]
+        #[cfg_attr(
+            not(target_vendor = "apple"),
+            unsafe(link_section = ".init_array.00101")
+        )]
+        #[cfg_attr(
+            target_vendor = "apple",
+            unsafe(link_section = "__DATA,__mod_init_func,mod_init_funcs")
+        )]
+        static REGISTER: extern "C" fn() = register;
+    };
+    let (__lease, __slot) = ::lease_harness::__private::test_slot(&__LEASE_SITE);
     #[allow(unused)]
     let slot: &leases::Slot = &__slot;
     let __value: Result<(), Error> = { use_it(slot) };
@@ -75,13 +105,28 @@ fn a_mutable_pattern_and_an_exclusive_borrow() {
         },
         r##"
 fn works() {
-    let (__lease, mut __slot) = ::lease_harness::__private::test_slot(
-        ::lease_harness::__private::Site::new(
+    static __LEASE_SITE: ::lease_harness::__private::Site = ::lease_harness::__private::Site::new(
             ::core::module_path!(),
             "works",
             "pool.json",
-        ),
-    );
+        )
+        .takes_its_slots();
+    const _: () = {
+        extern "C" fn register() {
+            __LEASE_SITE.register();
+        }
+        #[used]
+        #[cfg_attr(
+            not(target_vendor = "apple"),
+            unsafe(link_section = ".init_array.00101")
+        )]
+        #[cfg_attr(
+            target_vendor = "apple",
+            unsafe(link_section = "__DATA,__mod_init_func,mod_init_funcs")
+        )]
+        static REGISTER: extern "C" fn() = register;
+    };
+    let (__lease, mut __slot) = ::lease_harness::__private::test_slot(&__LEASE_SITE);
     let mut slot: &mut Slot = &mut __slot;
     let () = {};
 }
@@ -98,13 +143,28 @@ fn an_unused_slot_lives_as_long_as_the_test() {
         },
         r##"
 async fn works() {
-    let (__lease, __slot) = ::lease_harness::__private::test_slot_async(
-            ::lease_harness::__private::Site::new(
-                ::core::module_path!(),
-                "works",
-                "pool.json",
-            ),
+    static __LEASE_SITE: ::lease_harness::__private::Site = ::lease_harness::__private::Site::new(
+            ::core::module_path!(),
+            "works",
+            "pool.json",
         )
+        .takes_its_slots();
+    const _: () = {
+        extern "C" fn register() {
+            __LEASE_SITE.register();
+        }
+        #[used]
+        #[cfg_attr(
+            not(target_vendor = "apple"),
+            unsafe(link_section = ".init_array.00101")
+        )]
+        #[cfg_attr(
+            target_vendor = "apple",
+            unsafe(link_section = "__DATA,__mod_init_func,mod_init_funcs")
+        )]
+        static REGISTER: extern "C" fn() = register;
+    };
+    let (__lease, __slot) = ::lease_harness::__private::test_slot_async(&__LEASE_SITE)
         .await;
     let _: Slot = __slot;
     let () = {};
@@ -124,13 +184,30 @@ fn a_slot_that_should_panic() {
         r##"
 #[should_panic]
 async fn breaks() {
+    static __LEASE_SITE: ::lease_harness::__private::Site = ::lease_harness::__private::Site::new(
+            ::core::module_path!(),
+            "breaks",
+            "pool.json",
+        )
+        .should_panic(true)
+        .takes_its_slots();
+    const _: () = {
+        extern "C" fn register() {
+            __LEASE_SITE.register();
+        }
+        #[used]
+        #[cfg_attr(
+            not(target_vendor = "apple"),
+            unsafe(link_section = ".init_array.00101")
+        )]
+        #[cfg_attr(
+            target_vendor = "apple",
+            unsafe(link_section = "__DATA,__mod_init_func,mod_init_funcs")
+        )]
+        static REGISTER: extern "C" fn() = register;
+    };
     let ::core::option::Option::Some((__lease, __slot)) = ::lease_harness::__private::test_slot_or_report_async(
-            ::lease_harness::__private::Site::new(
-                    ::core::module_path!(),
-                    "breaks",
-                    "pool.json",
-                )
-                .should_panic(true),
+            &__LEASE_SITE,
         )
         .await else { return };
     let slot: Slot = __slot;
@@ -156,14 +233,29 @@ pub(crate) fn works<T: Into<u8>>(fixture: u32, #[case] n: T)
 where
     T: Copy,
 {
-    let (__lease, __slot) = ::lease_harness::__private::test_slot(
-        ::lease_harness::__private::Site::new(
-                ::core::module_path!(),
-                "works",
-                "pool.json",
-            )
-            .makes_several_tests(),
-    );
+    static __LEASE_SITE: ::lease_harness::__private::Site = ::lease_harness::__private::Site::new(
+            ::core::module_path!(),
+            "works",
+            "pool.json",
+        )
+        .makes_several_tests()
+        .takes_its_slots();
+    const _: () = {
+        extern "C" fn register() {
+            __LEASE_SITE.register();
+        }
+        #[used]
+        #[cfg_attr(
+            not(target_vendor = "apple"),
+            unsafe(link_section = ".init_array.00101")
+        )]
+        #[cfg_attr(
+            target_vendor = "apple",
+            unsafe(link_section = "__DATA,__mod_init_func,mod_init_funcs")
+        )]
+        static REGISTER: extern "C" fn() = register;
+    };
+    let (__lease, __slot) = ::lease_harness::__private::test_slot(&__LEASE_SITE);
     let Slot { id, .. }: Slot = __slot;
     let () = {};
 }
@@ -184,10 +276,31 @@ fn slots_of_several_pools() {
         r##"
 #[test]
 fn works() {
+    static __LEASE_SITE: ::lease_harness::__private::Site = ::lease_harness::__private::Site::new(
+            ::core::module_path!(),
+            "works",
+            "db.json",
+        )
+        .and_pools(&["ports.json", "keys.json"])
+        .wait_not()
+        .takes_its_slots();
+    const _: () = {
+        extern "C" fn register() {
+            __LEASE_SITE.register();
+        }
+        #[used]
+        #[cfg_attr(
+            not(target_vendor = "apple"),
+            unsafe(link_section = ".init_array.00101")
+        )]
+        #[cfg_attr(
+            target_vendor = "apple",
+            unsafe(link_section = "__DATA,__mod_init_func,mod_init_funcs")
+        )]
+        static REGISTER: extern "C" fn() = register;
+    };
     let (__lease, [__slot_0, __slot_1, mut __slot_2]) = ::lease_harness::__private::test_slots(
-        ::lease_harness::__private::Site::new(::core::module_path!(), "works", "db.json")
-            .and_pools(&["ports.json", "keys.json"])
-            .wait_not(),
+        &__LEASE_SITE,
     );
     let db: Slot = __slot_0;
     #[allow(unused)]
@@ -214,15 +327,32 @@ fn slots_of_several_pools_beside_a_fixture() {
 #[tokio::test]
 #[should_panic]
 async fn works(#[case] number: u8) {
+    static __LEASE_SITE: ::lease_harness::__private::Site = ::lease_harness::__private::Site::new(
+            ::core::module_path!(),
+            "works",
+            "db.json",
+        )
+        .and_pools(&["ports.json"])
+        .should_panic(true)
+        .makes_several_tests()
+        .takes_its_slots();
+    const _: () = {
+        extern "C" fn register() {
+            __LEASE_SITE.register();
+        }
+        #[used]
+        #[cfg_attr(
+            not(target_vendor = "apple"),
+            unsafe(link_section = ".init_array.00101")
+        )]
+        #[cfg_attr(
+            target_vendor = "apple",
+            unsafe(link_section = "__DATA,__mod_init_func,mod_init_funcs")
+        )]
+        static REGISTER: extern "C" fn() = register;
+    };
     let ::core::option::Option::Some((__lease, [__slot_0, __slot_1])) = ::lease_harness::__private::test_slots_or_report_async(
-            ::lease_harness::__private::Site::new(
-                    ::core::module_path!(),
-                    "works",
-                    "db.json",
-                )
-                .and_pools(&["ports.json"])
-                .should_panic(true)
-                .makes_several_tests(),
+            &__LEASE_SITE,
         )
         .await else { return };
     let db: Slot = __slot_0;
