@@ -135,12 +135,14 @@ Examples:
         after_help = "\
 One slot for each test process; listing tests takes none. A test group for each pool, as wide as that, keeps this run's \
 own queue inside nextest, where waiting does not count as the test's time; `#[leased_slot]` tests are asked for theirs by a \
-listing first. Who waited for another run is told at the end. Nextest commands other than `run` and `bench` pass through \
+listing first. Who waited for another run is told at the end. With `--hold run` the run holds its slots and lends them to its tests. A test under `--debugger` or \
+`--tracer` has a slot too. Nextest commands other than `run` and `bench` pass through \
 untouched.
 
 Examples:
   cargo lease nextest run
-  cargo lease --wait 10m nextest run --profile ci -E 'test(db)'"
+  cargo lease --wait 10m nextest run --profile ci -E 'test(db)'
+  cargo lease --hold run nextest run"
     )]
     Nextest(Wrapped),
 
