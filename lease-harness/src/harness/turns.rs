@@ -30,8 +30,9 @@ const GLOBAL_SLOT: &str = "NEXTEST_TEST_GLOBAL_SLOT";
 /// How the names of our groups begin.
 const OUR_GROUPS: &str = "@tool:lease:";
 
-/// The turns of this process, and of no fork of it; a process that has one keeps it, so that it never asks for a second.
-static MINE: Mutex<Vec<(u32, PathBuf, LifeLock)>> = Mutex::new(Vec::new());
+/// The turns of this process; a process that has one keeps it, so that it never asks for a second. A fork has them by its
+/// parent, as a program that a test starts does.
+static MINE: Mutex<Vec<(PathBuf, LifeLock)>> = Mutex::new(Vec::new());
 
 /// A turn, and how the slot was found.
 pub(super) struct Turn<'a> {
@@ -128,9 +129,8 @@ enum Tried<'a> {
 fn try_one(grant: &OuterGrant) -> Result<Tried<'_>, SlotError> {
     let path = &grant.turn.as_ref().expect("only grants with turns are asked for").path;
     let mut mine = MINE.lock().unwrap_or_else(PoisonError::into_inner);
-    let me = std::process::id();
     let turn = |found| Turn { grant, found, path: path.clone() };
-    if mine.iter().any(|(process, known, _)| *process == me && known == path) {
+    if mine.iter().any(|(known, _)| known == path) {
         return Ok(Tried::Has(turn(Condition::AsItIs)));
     }
     let Some(lock) = LifeLock::take(path).map_err(|error| unusable(path, &error))? else { return Ok(Tried::InUse) };
@@ -140,7 +140,7 @@ fn try_one(grant: &OuterGrant) -> Result<Tried<'_>, SlotError> {
         _ => Condition::AsItIs,
     };
     lock.set_text(USED).map_err(|error| unusable(path, &error))?;
-    mine.push((me, path.clone(), lock));
+    mine.push((path.clone(), lock));
     Ok(Tried::Has(turn(found)))
 }
 
@@ -156,8 +156,8 @@ impl Turn<'_> {
     /// Ends the turn of a slot that could not be made clean; it is the last one in it.
     pub(super) fn end_unfit(self) {
         let mut mine = MINE.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(idx) = mine.iter().position(|(_, known, _)| *known == self.path) {
-            let (_, _, lock) = mine.swap_remove(idx);
+        if let Some(idx) = mine.iter().position(|(known, _)| *known == self.path) {
+            let (_, lock) = mine.swap_remove(idx);
             // If it cannot be said, the next one tries to make it clean, and finds out.
             let _ = lock.set_text(UNFIT);
         }
@@ -172,7 +172,7 @@ pub(super) fn outlive_this_program() -> io::Result<()> {
     }
     // Before Linux 5.11 such a lock was lost if another thread was there when the program changed.
     store::quiesce();
-    mine.iter().try_for_each(|(_, _, lock)| lock.outlive_this_program())
+    mine.iter().try_for_each(|(_, lock)| lock.outlive_this_program())
 }
 
 /// Where to begin: the place that nobody else has, if the runner's numbers are about these slots.
