@@ -171,7 +171,8 @@ impl Scene {
         lab.write_slots(&["a"]);
         let folder: PathBuf = scratch::fixture(&lab, "solo", "solo");
         let mut command = lab.lease(args);
-        command.current_dir(folder).env("LAB_RUN", "killed");
+        // Whoever is killed cleans nothing up.
+        command.current_dir(folder).env("LAB_RUN", "killed").env("TMPDIR", lab.root());
         let run = lab.start(command);
         Self { lab, run }
     }
