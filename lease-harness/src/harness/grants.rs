@@ -130,3 +130,39 @@ pub(super) fn document(store: &Path, pool: &str, outer: &OuterGrant) -> Json {
     }
     object(members)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(kind: &str, turn: Option<&str>) -> OuterGrant {
+        let turn = turn.map(|path| TurnFile { path: path.into(), between: BetweenTests::Reset });
+        let text = |text: &str| text.to_owned();
+        OuterGrant { slot_id: Json::from(kind), kind: text(kind), owner: text("o"), token: format!("token of {kind}"), turn }
+    }
+
+    fn env(grants: String) -> Env {
+        Env::Fixed([(VARIABLE.to_owned(), grants)].into())
+    }
+
+    #[test]
+    fn a_turn_takes_the_place_of_those_that_its_run_could_lend() {
+        let store = Path::new("/no/such/store");
+        let of = |pool: &str, grants: &[OuterGrant]| grants.iter().map(|grant| document(store, pool, grant)).collect::<Vec<_>>();
+        let earlier = with(&env(String::new()), of("db", &[grant("a", Some("/run/1/a"))]));
+        let lent = with(&env(earlier), of("ports", &[grant("p", Some("/run/2/p")), grant("q", Some("/run/2/q"))]));
+        let run = env(lent);
+        let innermost = find(&run, store, "ports").unwrap();
+        assert_eq!(innermost.turn.clone().unwrap().between, BetweenTests::Reset);
+        let kinds = |grants: Vec<OuterGrant>| grants.into_iter().map(|grant| grant.kind).collect::<Vec<_>>();
+        assert_eq!(kinds(of_same_run(&run, store, "ports", &innermost.turn.unwrap())), ["p", "q"]);
+        let test = env(with(&run, of("ports", &[grant("q", None)])));
+        let all = all_in(&test, store);
+        assert_eq!(
+            all.iter().map(|(pool, grant)| (pool.as_str(), grant.kind.as_str())).collect::<Vec<_>>(),
+            [("db", "a"), ("ports", "q")]
+        );
+        assert_eq!(find(&test, store, "ports").unwrap().turn, None);
+        assert_eq!(find(&test, store, "db").unwrap().turn.unwrap().path, Path::new("/run/1/a"));
+    }
+}
