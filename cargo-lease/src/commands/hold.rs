@@ -36,9 +36,8 @@ impl HeldSlots {
         slots.extend(take_free(n_wanted - 1, || settings.request(pool_file))?);
         if slots.len() < n_wanted {
             let (n_held, pool) = (slots.len(), &info.name);
-            exit::note(&format!(
-                "this run holds {n_held} slots of pool {pool}; {n_wanted} would be of use, but no more are free"
-            ));
+            let which = format!("{n_held} of the {n_wanted} slots of pool {pool} that would be of use");
+            exit::note(&format!("this run holds {which}: no more are free"));
         }
         Ok(Self { slots })
     }

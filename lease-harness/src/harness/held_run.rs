@@ -4,11 +4,10 @@
 //! acquired for a test, and it may become the test itself: what tells that it works in a slot is a lock that belongs to it
 //! as long as it lives.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::child::{CLEANUP_GRACE, Ended, LossWatch};
 use super::error::{SlotError, SlotErrorKind};
@@ -24,6 +23,9 @@ use crate::sys::watch::{Pauses, Watch};
 
 /// The folder of these folders in the store; its name starts with a dot, so that other programs ignore it.
 const FOLDER: &str = ".held";
+/// A folder that is not locked yet is nobody's; after this long its maker is gone.
+const MAKING: &str = ".new-";
+const MAKING_LIMIT: Duration = Duration::from_secs(60);
 /// What a guard is told when there is nothing to do for it.
 const DONE: &str = "done";
 
@@ -50,9 +52,10 @@ impl HeldRun {
     pub fn of(slots: Vec<Slot>, between: BetweenTests) -> Result<Self, SlotError> {
         let above = slots.first().map(|slot| slot.store_dir().join(FOLDER)).unwrap_or_default();
         let id = Ids::random().fresh();
-        let folder = above.join(&id);
-        let place = make_folder(&above, &folder, &slots)
-            .map_err(|error| SlotError::new(SlotErrorKind::Internal, format!("cannot make {}: {error}", folder.display())))?;
+        let (folder, place) = make_folder(&above, &id, &slots).map_err(|error| {
+            let message = format!("cannot make a folder for the run in {}: {error}", above.display());
+            SlotError::new(SlotErrorKind::Internal, message)
+        })?;
         Ok(Self { id, folder, _place: place, slots, between })
     }
 
@@ -141,24 +144,28 @@ fn turn_file(folder: &Path, slot: &Slot) -> PathBuf {
     folder.join(slot.kind())
 }
 
-fn make_folder(above: &Path, folder: &Path, slots: &[Slot]) -> io::Result<LockedPlace> {
+/// It gets its name when it is locked, so that nobody takes it for one that was left while we live.
+fn make_folder(above: &Path, id: &str, slots: &[Slot]) -> io::Result<(PathBuf, LockedPlace)> {
     fs::create_dir_all(above)?;
     remove_left(above);
-    fs::create_dir(folder)?;
-    let taken_away = || io::Error::from(io::ErrorKind::NotFound);
-    // Somebody who clears up may have taken it for one that was left; then it is gone.
-    let place = LockedPlace::lock(folder)?.filter(|place| place.is_at(folder)).ok_or_else(taken_away)?;
-    let mut kinds = BTreeSet::new();
-    for slot in slots.iter().filter(|slot| kinds.insert(slot.kind().to_owned())) {
-        fs::write(turn_file(folder, slot), "")?;
+    let (making, folder) = (above.join(format!("{MAKING}{id}")), above.join(id));
+    fs::create_dir(&making)?;
+    let place = LockedPlace::lock(&making)?.ok_or(io::ErrorKind::WouldBlock)?;
+    for slot in slots {
+        fs::write(turn_file(&making, slot), "")?;
     }
-    Ok(place)
+    fs::rename(&making, &folder)?;
+    Ok((folder, place))
 }
 
 /// Removes the folders of runs whose holders are gone. What cannot be removed is in nobody's way.
 fn remove_left(above: &Path) {
     for name in disk::names(above).unwrap_or_default() {
-        let folder = above.join(name);
+        let folder = above.join(&name);
+        let is_old = || matches!(disk::age_of(&folder), Ok(Some(age)) if MAKING_LIMIT < age);
+        if name.starts_with(MAKING) && !is_old() {
+            continue;
+        }
         if let Ok(Some(place)) = LockedPlace::lock(&folder)
             && place.is_at(&folder)
         {
@@ -179,4 +186,40 @@ pub fn guard_run(told: impl BufRead) {
         let _ = Survivors::of(token).end();
     }
     let _ = fs::remove_dir_all(folder);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn folders_of_runs_that_are_over_are_removed_and_no_others() {
+        let temp = tempfile::tempdir().unwrap();
+        let above = temp.path().join(FOLDER);
+        let (folder, place) = make_folder(&above, "lives", &[]).unwrap();
+        let [left, making, old] = ["left", ".new-making", ".new-old"].map(|name| above.join(name));
+        for folder in [&left, &making, &old] {
+            fs::create_dir(folder).unwrap();
+        }
+        let long_ago = SystemTime::now() - MAKING_LIMIT * 2;
+        fs::File::open(&old).unwrap().set_modified(long_ago).unwrap();
+        let (next, _place) = make_folder(&above, "next", &[]).unwrap();
+        let are_there = [&folder, &left, &making, &old, &next].map(|folder| folder.exists());
+        assert_eq!(are_there, [true, false, true, false, true]);
+        drop(place);
+        remove_left(&above);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_guard_that_is_told_of_the_end_does_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        let told = format!("{}\n", temp.path().display());
+        guard_run(format!("{told}{}", HeldRun::last_told_to_guard()).as_bytes());
+        assert!(temp.path().exists());
+        guard_run(told.as_bytes());
+        assert!(!temp.path().exists());
+    }
 }

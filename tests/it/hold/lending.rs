@@ -67,7 +67,7 @@ fn what_is_not_free_is_left_out_and_said() {
     let holder = scene.lab.start(scene.lab.lease_actor(&[], &["hold", "other-gate"]));
     scene.lab.history().wait_for("start", |_| true);
     let run = scene.lab.run(scene.held(&["nextest", "run", "many", "-j2"])).expect_success();
-    check_said(&run, &["note: this run holds 1 slots of pool pool; 2 would be of use"]);
+    check_said(&run, &["note: this run holds 1 of the 2 slots of pool pool that would be of use: no more are free"]);
     assert_eq!(scene.how_often("provision"), 2);
     scene.lab.open("other-gate");
     holder.finish().expect_success();
