@@ -38,6 +38,26 @@ fn a_slot_that_is_released_by_force_ends_the_run_with_75() {
     scene.check_ended();
 }
 
+/// It is in no slot, and would be in one a moment later.
+#[test]
+fn who_waits_for_a_turn_in_a_lost_slot_is_ended_too() {
+    let scene = Scene::new(&["a"]);
+    scene.configure(
+        "[test-groups]\nmine = { max-threads = 8 }\n\
+         [[profile.default.overrides]]\nfilter = 'all()'\ntest-group = 'mine'\n",
+    );
+    let run = scene.lab.start(scene.held(&["nextest", "run", "holds", "-j2"]));
+    scene.lab.history().wait_for("start", |_| true);
+    wait::until_true("another waits for its turn", || scene.processes_with("--exact").len() == 2);
+    let waiting = scene.processes_with("__runner");
+    scene.lab.run(scene.lab.lease(["pool", "release", "--slot", "a", "--force", "--owner", "admin"])).expect_success();
+    assert_eq!(scene.processes_with("--exact"), [0; 0], "somebody could still begin to work in the slot");
+    assert_eq!(waiting.len(), 1);
+    run.finish().expect_code(75);
+    scene.check_ended();
+    assert_eq!(scene.how_often("start"), 1);
+}
+
 #[test]
 fn a_run_that_is_stopped_for_too_long_loses_its_slots() {
     let scene = Scene::new(&["a"]);
