@@ -1,6 +1,7 @@
 //! What the command line means, together with the environment and the project's files.
 
 mod duration;
+mod hold;
 mod pattern;
 mod pool_file;
 mod project;
@@ -13,6 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub(crate) use hold::{Hold, find_hold, has_debugger, nextest_threads};
 pub(crate) use pool_file::{find_pool_file, passed_over};
 pub(crate) use settings::{Settings, path_text};
 pub(crate) use wrap::{Wrap, binary_ids, find_wrap};
