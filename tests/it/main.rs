@@ -32,6 +32,8 @@ mod vectors;
 #[cfg(feature = "nextest")]
 mod equivalence;
 #[cfg(feature = "nextest")]
+mod forms;
+#[cfg(feature = "nextest")]
 mod hold;
 #[cfg(feature = "nextest")]
 mod listed;
