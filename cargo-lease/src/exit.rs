@@ -201,6 +201,11 @@ pub(crate) fn tell(message: &str) {
     let _ = writeln!(io::stderr(), "{message}");
 }
 
+/// Prints what is no trouble but would make people wonder.
+pub(crate) fn note(message: &str) {
+    say("note", message);
+}
+
 /// Where standard error is gone there is nobody to tell, so that a failure to write is no failure of ours.
 fn say(label: &str, message: &str) {
     let _ = writeln!(io::stderr().lock(), "{label}: {message}");

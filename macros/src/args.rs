@@ -13,19 +13,23 @@ use syn::{Error, Expr, ExprLit, Ident, Lit, LitStr, Path, Result, Token};
 use crate::duration::parse_duration;
 
 /// Every key, in the order in which messages list them.
-const KEYS: [&str; 6] = ["pool", "pools", "ttl", "wait", "owner", "crate"];
+const KEYS: [&str; 7] = ["pool", "pools", "ttl", "wait", "owner", "reset", "crate"];
 
 /// The key whose values stand in parentheses.
 const LIST: &str = "pools";
 
+/// The key that has no value.
+const FLAG: &str = "reset";
+
 /// Words that people write for a key, and the key they mean.
-const SYNONYMS: [(&str, &str); 7] = [
+const SYNONYMS: [(&str, &str); 8] = [
     ("file", "pool"),
     ("path", "pool"),
     ("minutes", "ttl"),
     ("ttl_minutes", "ttl"),
     ("timeout", "wait"),
     ("user", "owner"),
+    ("clean", "reset"),
     ("krate", "crate"),
 ];
 
@@ -43,6 +47,8 @@ pub(crate) struct Args {
     pub(crate) wait: Option<Wait>,
     /// Who asks.
     pub(crate) owner: Option<LitStr>,
+    /// Whether the test wants the slot clean, also behind another: where it says so.
+    pub(crate) reset: Option<Span>,
     /// Where the runtime is.
     pub(crate) runtime: Path,
 }
@@ -77,13 +83,14 @@ impl Args {
     }
 }
 
-/// One `key = value`, or `key(value, …)`.
+/// One `key = value`, `key(value, …)` or `key`.
 struct Pair {
     key: Ident,
     value: Value,
 }
 
 enum Value {
+    None,
     One(Expr),
     List(Vec<Expr>),
 }
@@ -101,12 +108,19 @@ impl Parse for Pair {
             let values = Punctuated::<Expr, Token![,]>::parse_terminated(&inside)?;
             return Ok(Self { key, value: Value::List(values.into_iter().collect()) });
         }
+        if key == FLAG {
+            return if input.is_empty() || input.peek(Token![,]) {
+                Ok(Self { key, value: Value::None })
+            } else {
+                Err(Error::new(key.span(), "`reset` stands alone, as in `#[leased_slot(pool = \"pool.json\", reset)]`"))
+            };
+        }
         if !input.peek(Token![=]) {
-            return Err(Error::new(key.span(), format!("`{key}` needs a value, as in `{}`", example_of(&key.to_string()))));
+            return Err(needs_value(&key));
         }
         input.parse::<Token![=]>()?;
         if input.is_empty() || input.peek(Token![,]) {
-            return Err(Error::new(key.span(), format!("`{key}` needs a value, as in `{}`", example_of(&key.to_string()))));
+            return Err(needs_value(&key));
         }
         Ok(Self { key, value: Value::One(input.parse()?) })
     }
@@ -119,12 +133,14 @@ struct Found {
     ttl_minutes: Option<f64>,
     wait: Option<Wait>,
     owner: Option<LitStr>,
+    reset: Option<Span>,
     runtime: Option<Path>,
 }
 
 impl Found {
     fn take(&mut self, Pair { key, value }: Pair) -> Result<()> {
         let value = match value {
+            Value::None => return put(&mut self.reset, &key, key.span()),
             Value::One(value) => value,
             Value::List(values) => return self.take_pools(&key, pools(&key, &values)?),
         };
@@ -156,6 +172,7 @@ impl Found {
             ttl_minutes: self.ttl_minutes,
             wait: self.wait,
             owner: self.owner,
+            reset: self.reset,
             runtime: self.runtime.unwrap_or_else(|| syn::parse_quote!(::lease_harness)),
         })
     }
@@ -272,6 +289,16 @@ fn example_of(key: &str) -> &'static str {
     }
 }
 
+/// About a key without a value; nothing helps one that does not exist.
+fn needs_value(key: &Ident) -> Error {
+    let word = key.unraw().to_string();
+    let message = match KEYS.contains(&&*word) {
+        true => format!("`{word}` needs a value, as in `{}`", example_of(&word)),
+        false => unknown_key(&word),
+    };
+    Error::new(key.span(), message)
+}
+
 fn unknown_key(word: &str) -> String {
     match near_key(word) {
         Some(key) => format!("unknown option `{word}`: did you mean `{key}`?"),
@@ -321,17 +348,21 @@ mod tests {
         check_near("waits", Some("wait"));
         check_near("onwer", Some("owner"));
         check_near("krate", Some("crate"));
+        check_near("resets", Some("reset"));
+        check_near("clean", Some("reset"));
         check_near("heartbeat", None);
         check_near("", None);
     }
 
     #[test]
     fn everything_at_once() {
-        let args = Args::parse(quote::quote!(pool = "p.json", ttl = 0.5, wait = "1m", owner = "ci", crate = a::b,)).unwrap();
+        let args =
+            Args::parse(quote::quote!(pool = "p.json", ttl = 0.5, wait = "1m", owner = "ci", reset, crate = a::b,)).unwrap();
         assert_eq!(args.pools[0].value(), "p.json");
         assert_eq!(args.ttl_minutes, Some(0.5));
         assert_eq!(args.wait, Some(Wait::Millis(60_000)));
         assert_eq!(args.owner.unwrap().value(), "ci");
+        assert!(args.reset.is_some());
         assert_eq!(args.runtime.segments.len(), 2);
     }
 

@@ -1,14 +1,24 @@
 //! The attribute's output: the function as it was, with one call into the runtime in front of its body.
 
+use std::path::{Path, PathBuf};
+
 use proc_macro2::{Delimiter, Group, Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::{Error, Ident, LitStr, ReturnType};
+use syn::{Error, Ident, LitStr, ReturnType, Signature};
 
 use crate::args::{Args, Wait};
 use crate::item::{Access, SlotParam, TestFn};
 
+/// Where the attribute is compiled.
+pub(crate) struct Source {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    /// The folder of the package, if cargo compiles it.
+    pub(crate) package: Option<PathBuf>,
+}
+
 /// Expands one attribute; on a mistake the item stays, so that nothing else is reported about it.
-pub(crate) fn leased_slot(args: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn leased_slot(args: TokenStream, item: TokenStream, source: Source) -> TokenStream {
     let mut test = match syn::parse2::<TestFn>(item.clone()) {
         Ok(test) => test,
         Err(error) => return beside(&error, &item),
@@ -21,13 +31,25 @@ pub(crate) fn leased_slot(args: TokenStream, item: TokenStream) -> TokenStream {
         None => Args::parse(args),
     };
     match (checked, slots) {
-        (Ok(args), Ok(slots)) => match check_one_each(&args.pools, &slots) {
-            Ok(()) => Expansion { args, test, slots }.into_token_stream(),
+        (Ok(args), Ok(slots)) => match check_one_each(&args.pools, &slots).and_then(|()| check_reset(&args, &slots)) {
+            Ok(()) => Expansion { args, test, slots, source }.into_token_stream(),
             Err(error) => error.into_compile_error(),
         },
         (Err(error), Ok(slots)) if slots.is_empty() => beside(&error, &unchanged),
         // A parameter that only we could fill would be reported a second time.
         (Err(error), Ok(_) | Err(_)) | (Ok(_), Err(error)) => error.into_compile_error(),
+    }
+}
+
+/// Expands what stands below a `#[test]`: if that has left the function async, nothing runs it.
+pub(crate) fn has_a_runtime(item: TokenStream) -> TokenStream {
+    match syn::parse2::<TestFn>(item.clone()) {
+        Ok(TestFn { signature: Signature { asyncness: Some(asyncness), .. }, .. }) => {
+            let message = "an `async fn` needs a runtime, and the standard library's #[test] brings none: write that of your \
+                           runtime in its place, such as `#[tokio::test]`, or `#[apply(test!)]` with smol";
+            beside(&Error::new_spanned(asyncness, message), &item)
+        }
+        _ => item,
     }
 }
 
@@ -50,6 +72,18 @@ fn check_one_each(pools: &[LitStr], slots: &[SlotParam]) -> syn::Result<()> {
     }
 }
 
+/// A slot as a parameter is clean without being asked for.
+fn check_reset(args: &Args, slots: &[SlotParam]) -> syn::Result<()> {
+    match args.reset {
+        Some(place) if !slots.is_empty() => {
+            let message = "a test with a `slot: Slot` always gets it clean; `reset` is for tests without, which find the slot of \
+                           their process as the test before left it";
+            Err(Error::new(place, message))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// An error and the item it is about.
 fn beside(error: &Error, item: &impl ToTokens) -> TokenStream {
     let error = error.to_compile_error();
@@ -62,6 +96,7 @@ struct Expansion {
     test: TestFn,
     /// None in the process form, else one of each pool.
     slots: Vec<SlotParam>,
+    source: Source,
 }
 
 impl ToTokens for Expansion {
@@ -84,8 +119,12 @@ impl ToTokens for Expansion {
         // With braces of ours the function would count as ours, and nobody would be told that it is never used: that
         // `#[test]` was forgotten.
         body.set_span(self.test.body.span());
+        // `test` may be a runtime's that was imported: whether the function is still async below it is seen there.
+        let runtime = &self.args.runtime;
+        let check = self.test.may_lack_a_runtime().then(|| quote!(#[#runtime::__private::has_a_runtime]));
         tokens.extend(quote! {
             #(#attrs)*
+            #check
             #visibility #signature #body
         });
     }
@@ -163,12 +202,17 @@ impl Expansion {
 
     /// What the runtime is told about the place.
     fn site(&self) -> TokenStream {
-        let Args { pools, ttl_minutes, wait, owner, runtime } = &self.args;
+        let Args { pools, ttl_minutes, wait, owner, reset, runtime } = &self.args;
         let (pool, others) = (&pools[0], &pools[1..]);
         let name = self.test.signature.ident.to_string();
         let mut site = quote!(#runtime::__private::Site::new(::core::module_path!(), #name, #pool));
         if !others.is_empty() {
             site.extend(quote!(.and_pools(&[#(#others),*])));
+        }
+        // Whether the files are there does not matter yet; if one is missing when the test runs, this helps to tell why.
+        if let Some(package) = &self.source.package {
+            let were_there = pools.iter().map(|pool| is_there(package, &pool.value()));
+            site.extend(quote!(.pools_were_there(&[#(#were_there),*])));
         }
         if let Some(minutes) = ttl_minutes {
             let minutes = Literal::f64_suffixed(*minutes);
@@ -182,6 +226,9 @@ impl Expansion {
         if let Some(owner) = owner {
             site.extend(quote!(.owner(#owner)));
         }
+        if reset.is_some() {
+            site.extend(quote!(.resets()));
+        }
         let (ignored, should_panic) = (self.test.ignored(), self.test.should_panic());
         if ignored.is_possible() {
             site.extend(quote!(.ignored(#ignored)));
@@ -189,8 +236,13 @@ impl Expansion {
         if should_panic.is_possible() {
             site.extend(quote!(.should_panic(#should_panic)));
         }
+        // Cases that have the attribute from one place all have it; the runtime compares.
+        if let Some(word) = self.test.made_of() {
+            let Source { line, column, .. } = self.source;
+            site.extend(quote!(.made_of(#word, #line, #column)));
+        }
         if !self.test.keeps_its_name() {
-            site.extend(quote!(.makes_several_tests()));
+            site.extend(quote!(.makes_several_tests(::core::cfg!(test))));
         }
         if !self.slots.is_empty() {
             site.extend(quote!(.takes_its_slots()));
@@ -215,6 +267,15 @@ impl Expansion {
             }
         }
     }
+}
+
+/// Whether the pool file is in the package or in its workspace, where the runtime looks too.
+fn is_there(package: &Path, pool: &str) -> bool {
+    let is_workspace = |folder: &&Path| {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+        manifest.lines().any(|line| line.trim_start().starts_with("[workspace]") || line.trim_start().starts_with("[workspace."))
+    };
+    package.join(pool).exists() || package.ancestors().find(is_workspace).is_some_and(|root| root.join(pool).exists())
 }
 
 fn is_never(ty: &syn::Type) -> bool {

@@ -2,10 +2,12 @@
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
+use strsim::osa_distance;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{
-    Attribute, Error, FnArg, Meta, Pat, PatType, Path, Result, ReturnType, Signature, Token, Type, TypeReference, Visibility,
+    Attribute, Error, FnArg, Ident, Meta, Pat, PatType, Path, Result, ReturnType, Signature, Token, Type, TypeReference,
+    Visibility,
 };
 
 /// Attributes that leave a function one test under its own name. Anything else may be a generator (rstest,
@@ -81,11 +83,15 @@ pub(crate) enum Presence {
 impl Parse for TestFn {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let attrs = input.call(Attribute::parse_outer)?;
+        if is_macro_call(input) {
+            return Err(input.error("#[leased_slot] goes on a test function: inside of this macro, above the function"));
+        }
         let visibility = input.parse()?;
         if !looks_like_fn(input) {
             return Err(not_a_fn(input.span()));
         }
         let signature: Signature = input.parse()?;
+        check_qualifiers(&signature)?;
         let Some(body) = input.parse::<TokenTree>().ok().and_then(in_braces) else {
             return Err(Error::new_spanned(signature, "#[leased_slot] goes on a function that has a body"));
         };
@@ -107,6 +113,28 @@ fn looks_like_fn(input: ParseStream<'_>) -> bool {
         }
     }
     ahead.peek(Token![fn])
+}
+
+/// `proptest! { … }`, which has the functions inside.
+fn is_macro_call(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    ahead.call(Path::parse_mod_style).is_ok() && ahead.peek(Token![!])
+}
+
+/// A slot is taken when a function runs, and without one the function panics.
+fn check_qualifiers(signature: &Signature) -> Result<()> {
+    if let Some(constness) = &signature.constness {
+        let message =
+            "#[leased_slot] goes on a function that runs with the tests; a `const fn` could run while they are compiled";
+        return Err(Error::new_spanned(constness, message));
+    }
+    match &signature.abi {
+        Some(abi) if abi.name.as_ref().is_none_or(|name| name.value() != "Rust") => {
+            let message = "#[leased_slot] panics without a slot, and a panic must not leave an `extern` function";
+            Err(Error::new_spanned(abi, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn not_a_fn(span: Span) -> Error {
@@ -156,7 +184,23 @@ impl TestFn {
             }
         }
         self.signature.inputs = others;
-        Ok(slots)
+        match self.mistaken_slot_param() {
+            Some(error) => Err(error),
+            None => Ok(slots),
+        }
+    }
+
+    /// A parameter that was meant for a slot, of a test that nobody else gives parameters to.
+    fn mistaken_slot_param(&self) -> Option<Error> {
+        let is_plain = self.attrs.iter().any(|attr| is_test(attr.meta.path())) && self.attrs.iter().all(gives_no_params);
+        let is_meant = |param: &&PatType| mentions_slot(param.ty.to_token_stream()) || is_called_slot(&param.pat);
+        let params = self.signature.inputs.iter().filter_map(|input| match input {
+            FnArg::Typed(param) => Some(param),
+            FnArg::Receiver(_) => None,
+        });
+        let param = params.filter(|_| is_plain).find(is_meant)?;
+        let message = "a slot comes as `Slot`, `&Slot` or `&mut Slot`, and its type is written with this name";
+        Some(Error::new_spanned(&param.ty, message))
     }
 
     /// Takes away further `#[leased_slot]`s; says where the first of them stands.
@@ -187,6 +231,19 @@ impl TestFn {
         self.signature.inputs.is_empty() && self.attrs.iter().all(|attr| keeps_name(&attr.meta))
     }
 
+    /// Whether its test attribute may be the standard library's, which runs nothing that is async.
+    pub(crate) fn may_lack_a_runtime(&self) -> bool {
+        self.signature.asyncness.is_some() && self.attrs.iter().any(|attr| attr.path().is_ident("test"))
+    }
+
+    /// The word of the source of which a macro made the function's name, if one did: rstest calls the cases of `works`
+    /// `case_1` and so on, and points at `works`.
+    pub(crate) fn made_of(&self) -> Option<String> {
+        let name = &self.signature.ident;
+        let word = name.span().source_text()?;
+        (*name != word && syn::parse_str::<Ident>(&word).is_ok()).then_some(word)
+    }
+
     /// Whether the function returns nothing.
     pub(crate) fn returns_unit(&self) -> bool {
         match &self.signature.output {
@@ -202,23 +259,49 @@ fn slot_param(input: &FnArg) -> Option<SlotParam> {
     let FnArg::Typed(PatType { attrs, pat, ty, .. }) = input else {
         return None;
     };
-    let (ty, access) = match &**ty {
+    let (ty, access) = match bare(ty) {
         Type::Reference(reference) if is_slot(&reference.elem) => {
             let access = if reference.mutability.is_some() { Access::Exclusive } else { Access::Shared };
             (Type::Reference(TypeReference { lifetime: None, ..reference.clone() }), access)
         }
-        ty if is_slot(ty) => (ty.clone(), Access::Owned),
+        bare if is_slot(bare) => (bare.clone(), Access::Owned),
         _ => return None,
     };
     Some(SlotParam { attrs: attrs.clone(), pattern: (**pat).clone(), ty, access })
 }
 
-fn is_slot(ty: &Type) -> bool {
-    match ty {
-        Type::Path(path) => path.qself.is_none() && is_named(&path.path, "Slot"),
-        Type::Group(group) => is_slot(&group.elem),
-        Type::Paren(paren) => is_slot(&paren.elem),
+fn is_test(path: &Path) -> bool {
+    path.segments.last().is_some_and(|last| last.ident == "test")
+}
+
+/// Whether the attribute is none that brings parameters, as those of rstest, test-context and smol do.
+fn gives_no_params(attr: &Attribute) -> bool {
+    keeps_name(&attr.meta) && !attr.path().is_ident("test_context") && !applies_test(&attr.meta)
+}
+
+fn is_called_slot(pattern: &Pat) -> bool {
+    matches!(pattern, Pat::Ident(name) if name.ident == "slot" || name.ident.to_string().ends_with("_slot"))
+}
+
+/// A type with a `Slot` inside, or with a name like it.
+fn mentions_slot(ty: TokenStream) -> bool {
+    ty.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => osa_distance(&ident.to_string(), "Slot") <= 1,
+        TokenTree::Group(group) => mentions_slot(group.stream()),
         _ => false,
+    })
+}
+
+fn is_slot(ty: &Type) -> bool {
+    matches!(bare(ty), Type::Path(path) if path.qself.is_none() && is_named(&path.path, "Slot"))
+}
+
+/// The type itself: one that comes out of a `macro_rules!` variable stands in an invisible group.
+fn bare(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => bare(&group.elem),
+        Type::Paren(paren) => bare(&paren.elem),
+        ty => ty,
     }
 }
 
@@ -260,7 +343,15 @@ fn keeps_name(meta: &Meta) -> bool {
     }
     let segments = &meta.path().segments;
     let is_tool = segments.first().is_some_and(|first| first.ident == "rustfmt" || first.ident == "clippy");
-    is_tool || segments.last().is_some_and(|last| NAME_KEEPING.iter().any(|name| last.ident == name))
+    is_tool || applies_test(meta) || segments.last().is_some_and(|last| NAME_KEEPING.iter().any(|name| last.ident == name))
+}
+
+/// `#[apply(test!)]`, as tests of smol are written.
+fn applies_test(meta: &Meta) -> bool {
+    let Meta::List(list) = meta else { return false };
+    let is_test =
+        |input: ParseStream<'_>| Ok(is_named(&input.call(Path::parse_mod_style)?, "test") && input.parse::<Token![!]>().is_ok());
+    is_named(&list.path, "apply") && list.parse_args_with(is_test).unwrap_or(false)
 }
 
 impl Presence {
@@ -294,5 +385,28 @@ impl ToTokens for Presence {
             Self::Always => quote!(true),
             Self::When(condition) => condition.clone(),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_keeps_name(attr: Attribute, expected: bool) {
+        assert_eq!(keeps_name(&attr.meta), expected, "{}", attr.to_token_stream());
+    }
+
+    #[test]
+    fn who_may_make_several_tests() {
+        check_keeps_name(syn::parse_quote!(#[tokio::test(flavor = "multi_thread")]), true);
+        check_keeps_name(syn::parse_quote!(#[cfg_attr(unix, test, ignore = "why")]), true);
+        check_keeps_name(syn::parse_quote!(#[cfg_attr(unix, rstest)]), false);
+        check_keeps_name(syn::parse_quote!(#[clippy::cognitive_complexity = "9"]), true);
+        check_keeps_name(syn::parse_quote!(#[rstest]), false);
+        check_keeps_name(syn::parse_quote!(#[apply(test!)]), true);
+        check_keeps_name(syn::parse_quote!(#[macro_rules_attribute::apply(smol_macros::test!)]), true);
+        check_keeps_name(syn::parse_quote!(#[apply(many_tests!)]), false);
+        check_keeps_name(syn::parse_quote!(#[apply(template)]), false);
     }
 }

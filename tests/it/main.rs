@@ -14,6 +14,7 @@ mod layers;
 mod life;
 mod loss;
 mod mimic;
+mod mistakes;
 mod nesting;
 mod pool_rules;
 mod refusals;
@@ -32,7 +33,13 @@ mod vectors;
 #[cfg(feature = "nextest")]
 mod equivalence;
 #[cfg(feature = "nextest")]
+mod forms;
+#[cfg(feature = "nextest")]
+mod hold;
+#[cfg(feature = "nextest")]
 mod listed;
+#[cfg(feature = "musl")]
+mod musl;
 #[cfg(feature = "node")]
 mod peer;
 #[cfg(feature = "postgres")]

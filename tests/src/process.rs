@@ -55,8 +55,18 @@ pub fn ancestor_with(pid: u32, argument: &str) -> u32 {
 /// If it is gone.
 #[track_caller]
 pub fn kill(pid: u32) {
+    signal(pid, Signal::KILL);
+}
+
+/// Sends a signal to a process that the caller knows to be alive.
+///
+/// # Panics
+///
+/// If it is gone.
+#[track_caller]
+pub fn signal(pid: u32, signal: Signal) {
     let raw = i32::try_from(pid).expect("a process id fits");
     let process = Pid::from_raw(raw).expect("a process id is positive");
     let process = pidfd_open(process, PidfdFlags::empty()).unwrap_or_else(|error| panic!("process {pid}: {error}"));
-    pidfd_send_signal(&process, Signal::KILL).unwrap_or_else(|error| panic!("process {pid}: {error}"));
+    pidfd_send_signal(&process, signal).unwrap_or_else(|error| panic!("process {pid}: {error}"));
 }

@@ -8,12 +8,14 @@ pub(crate) mod script;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 /// The hidden command that cargo and nextest start in front of each test binary.
 pub(crate) const RUNNER: &str = "__runner";
+/// The hidden command that ends what works in the slots of a run whose holder is gone.
+pub(crate) const GUARD: &str = "__guard";
 
 /// Commands whose words belong to the wrapped program, word for word.
 const WRAPPERS: [&str; 3] = ["test", "nextest", "bench"];
@@ -90,6 +92,20 @@ pub(crate) struct Cli {
                 binary ids such as api::it,db::* [default: `wrap` in the manifest's metadata, else all]"
     )]
     pub(crate) wrap: Option<String>,
+    /// For how long a slot is held; the help text has brackets, which are links in a comment like this.
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_parser = hold(),
+        hide_possible_values = true,
+        help_heading = "Lease options",
+        help = "Who holds the slots: each test for itself, or the run as a whole, which lends them to its tests: \
+                test, run [default: `hold` in the manifest's metadata, else test]"
+    )]
+    pub(crate) hold: Option<String>,
+    /// With `--hold run`, reset a slot before the next test gets it
+    #[arg(long, help_heading = "Lease options")]
+    pub(crate) reset_between: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -119,12 +135,14 @@ Examples:
         after_help = "\
 One slot for each test process; listing tests takes none. A test group for each pool, as wide as that, keeps this run's \
 own queue inside nextest, where waiting does not count as the test's time; `#[leased_slot]` tests are asked for theirs by a \
-listing first. Who waited for another run is told at the end. Nextest commands other than `run` and `bench` pass through \
+listing first. Who waited for another run is told at the end. With `--hold run` the run holds its slots and lends them to its tests. A test under `--debugger` or \
+`--tracer` has a slot too. Nextest commands other than `run` and `bench` pass through \
 untouched.
 
 Examples:
   cargo lease nextest run
-  cargo lease --wait 10m nextest run --profile ci -E 'test(db)'"
+  cargo lease --wait 10m nextest run --profile ci -E 'test(db)'
+  cargo lease --hold run nextest run"
     )]
     Nextest(Wrapped),
 
@@ -175,6 +193,9 @@ Examples:
 
     #[command(name = RUNNER, hide = true)]
     Runner(RunnerArgs),
+
+    #[command(name = GUARD, hide = true)]
+    Guard,
 }
 
 /// The lease options: how a slot is asked for.
@@ -225,6 +246,12 @@ pub(crate) struct LeaseOptions {
     /// Command that tells a waiting session of its grant [env: POOL_NUDGE_CMD]
     #[arg(long, value_name = "COMMAND")]
     pub(crate) nudge_cmd: Option<String>,
+}
+
+/// A word of `--hold`; an empty one counts as not given.
+fn hold() -> PossibleValuesParser {
+    let words = [PossibleValue::new("test"), PossibleValue::new("run"), PossibleValue::new("").hide(true)];
+    PossibleValuesParser::new(words)
 }
 
 /// A path; unlike clap's own kind it may be empty, which counts as not given.
@@ -347,7 +374,8 @@ fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::E
     if let Some(family) = script::family(&name) {
         words.remove(at);
         let call = script::parse(family, &words[1..])?;
-        return Ok(Cli { lease: LeaseOptions::default(), wrap: None, command: Command::Script(Box::new(call)) });
+        let command = Command::Script(Box::new(call));
+        return Ok(Cli { lease: LeaseOptions::default(), wrap: None, hold: None, reset_between: false, command });
     }
     if WRAPPERS.iter().any(|wrapper| name == *wrapper) {
         let theirs = words.split_off(at + 1);
@@ -367,7 +395,7 @@ fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::E
         | Command::SetupScript(SetupScriptArgs { lease, .. })
         | Command::Status(StatusArgs { lease, .. })
         | Command::Runner(RunnerArgs { lease, .. }) => cli.lease = std::mem::take(lease),
-        Command::Test(_) | Command::Nextest(_) | Command::Bench(_) | Command::Script(_) => {}
+        Command::Test(_) | Command::Nextest(_) | Command::Bench(_) | Command::Script(_) | Command::Guard => {}
     }
     Ok(cli)
 }

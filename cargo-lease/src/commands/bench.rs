@@ -1,9 +1,11 @@
 //! `cargo lease bench`: cargo bench with every bench binary in a slot.
 
-use super::cargo::{Wrapping, exec_cargo};
+use std::process::ExitCode;
+
+use super::cargo::{Wrapping, run_cargo};
 use crate::exit::Failure;
 
-/// Becomes `cargo bench`; returns only when that fails.
-pub(super) fn exec(wrapping: Wrapping<'_>) -> Failure {
-    exec_cargo("bench", wrapping)
+/// Runs `cargo bench`, in place of this program unless a slot is held for all of it.
+pub(super) fn run(wrapping: Wrapping<'_>) -> Result<ExitCode, Failure> {
+    run_cargo("bench", wrapping)
 }

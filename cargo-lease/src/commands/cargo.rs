@@ -5,14 +5,18 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
-use lease_harness::harness::{PoolInfo, exec};
+use lease_harness::Wait;
+use lease_harness::harness::{BetweenTests, PoolInfo, exec, exit_like};
 
+use super::hold::HeldSlots;
 use crate::cli::{LeaseOptions, Reader, lease_option};
 use crate::exit::{self, Failure};
 use crate::inject::{self, CargoConfig, OwnWords};
-use crate::resolve::{Manifests, Settings, Surroundings, Wrap, find_pool_file, find_wrap, passed_over, path_text};
+use crate::resolve::{
+    Hold, Manifests, Settings, Surroundings, Wrap, find_hold, find_pool_file, find_wrap, passed_over, path_text,
+};
 
 /// Words that ask cargo about itself; then nothing runs and no pool is needed.
 const ASKS: [&str; 4] = ["--help", "-h", "--version", "-V"];
@@ -23,6 +27,10 @@ pub(super) struct Wrapping<'a> {
     pub(super) lease: &'a LeaseOptions,
     /// `--wrap`, as typed.
     pub(super) wrap: Option<&'a str>,
+    /// `--hold`, as typed.
+    pub(super) hold: Option<&'a str>,
+    /// What a held slot goes through between two tests.
+    pub(super) between: BetweenTests,
     pub(super) words: &'a [OsString],
     pub(super) around: &'a Surroundings,
 }
@@ -38,18 +46,27 @@ impl<'a> Wrapping<'a> {
         self.own_words().has(&ASKS)
     }
 
-    /// Checks the pool and finds what brings our runner in front of the test binaries.
+    /// Whether tests are only built.
+    pub(super) fn only_builds(&self) -> bool {
+        self.own_words().has(&["--no-run"])
+    }
+
+    /// Checks the pool.
     ///
     /// # Errors
     ///
     /// Everything that would make each runner fail: better once, before anything is built.
-    pub(super) fn prepare(&self, cargo: &OsStr, reader: Reader) -> Result<Prepared, Failure> {
+    pub(super) fn plan(&self, cargo: &OsStr) -> Result<Plan, Failure> {
         self.warn_of_misplaced_options();
         let settings = Settings::read(self.lease, self.around)?;
         let manifests = Manifests::new(self.words, self.around, Some(cargo));
-        let wrap = find_wrap(self.wrap, &manifests)?;
-        if wrap == Wrap::Annotated {
-            return Ok(Prepared { env: settings.to_env(self.lease)?, wrap, settings, ..Prepared::default() });
+        let (wrap, hold) = (find_wrap(self.wrap, &manifests)?, find_hold(self.hold, &manifests)?);
+        if self.between == BetweenTests::Reset && hold == Hold::Test {
+            let message = "--reset-between has no effect without --hold run: a slot is made clean for each test";
+            return Err(Failure::usage(message));
+        }
+        if wrap == Wrap::Annotated && hold == Hold::Test {
+            return Ok(Plan { settings, wrap, hold, pool: None });
         }
         let typed = self.lease.pool.as_deref();
         let pool_file = find_pool_file(typed, self.around, &manifests)?;
@@ -57,15 +74,39 @@ impl<'a> Wrapping<'a> {
         let info = checked(&settings, &pool_file)?;
         // The runner starts in its package's folder, so that it is told where the store is.
         let settings = Settings { store: Some(info.store.clone()), ..settings };
+        Ok(Plan { settings, wrap, hold, pool: Some((pool_file, info)) })
+    }
+
+    /// Finds what brings our runner in front of the test binaries.
+    ///
+    /// # Errors
+    ///
+    /// A configuration of cargo's that cannot be read.
+    pub(super) fn prepare(&self, plan: &Plan, cargo: &OsStr, reader: Reader) -> Result<Prepared, Failure> {
+        let Plan { settings, wrap, hold, pool } = plan;
+        let prepared = Prepared { wrap: wrap.clone(), settings: settings.clone(), ..Prepared::default() };
+        let Some((pool_file, info)) = pool else {
+            return Ok(Prepared { env: settings.to_env(self.lease)?, ..prepared });
+        };
+        let prepared = Prepared { pool: Some(info.clone()), ..prepared };
+        if *wrap == Wrap::Annotated {
+            // The pool is held, so the options that cannot be told to the tests are not lost.
+            return Ok(Prepared { env: settings.to_env(&LeaseOptions::default())?, ..prepared });
+        }
+        let settings = match hold {
+            Hold::Test => settings.clone(),
+            // The run has its slots; no test has to wait for others than its own.
+            Hold::Run => Settings { wait: Wait::Forever, ..settings.clone() },
+        };
         let mut ours = vec![path_text("program", &own_program()?)?.to_owned()];
         ours.push(reader.to_word().to_owned());
-        ours.extend(settings.to_words(&pool_file)?);
+        ours.extend(settings.to_words(pool_file)?);
         ours.extend(wrap.to_word());
         let words = self.own_words();
         let config = CargoConfig::read(&words, self.around, reader)?;
         let host = inject::host(cargo, self.around)?;
         let injected = inject::runner_words(&ours, &config, &words, &host)?;
-        Ok(Prepared { injected, env: Vec::new(), wrap, pool: Some(info), settings })
+        Ok(Prepared { injected, ..prepared })
     }
 }
 
@@ -81,6 +122,15 @@ impl Wrapping<'_> {
     }
 }
 
+/// What is to be done, before anything is started.
+pub(super) struct Plan {
+    pub(super) settings: Settings,
+    wrap: Wrap,
+    pub(super) hold: Hold,
+    /// The pool's file and what it is; none if only the tests know it.
+    pub(super) pool: Option<(PathBuf, PoolInfo)>,
+}
+
 /// What brings our runner in front of the test binaries, and what else cargo or nextest is told.
 #[derive(Default)]
 pub(super) struct Prepared {
@@ -88,24 +138,31 @@ pub(super) struct Prepared {
     /// For processes that take their slot by themselves.
     pub(super) env: Vec<(&'static str, OsString)>,
     pub(super) wrap: Wrap,
-    /// The pool of what is wrapped, if anything is.
+    /// The pool of what is wrapped or held, if anything is.
     pub(super) pool: Option<PoolInfo>,
     pub(super) settings: Settings,
 }
 
-/// Becomes a cargo subcommand that runs test binaries; returns only when that fails.
-pub(super) fn exec_cargo(subcommand: &str, wrapping: Wrapping<'_>) -> Failure {
-    let around = wrapping.around;
-    let command = cargo_program(around).and_then(|cargo| {
-        let prepared = match wrapping.only_asks() {
-            true => Prepared::default(),
-            false => wrapping.prepare(&cargo, Reader::Cargo)?,
-        };
-        let mut command = Command::new(cargo);
+/// Becomes a cargo subcommand that runs test binaries, or runs it in a slot that is held for all of them; returns from the
+/// former only when that fails.
+pub(super) fn run_cargo(subcommand: &str, wrapping: Wrapping<'_>) -> Result<ExitCode, Failure> {
+    let cargo = cargo_program(wrapping.around)?;
+    let command = |prepared: Prepared| {
+        let mut command = Command::new(&cargo);
         command.arg(subcommand).args(inject::append(wrapping.words, prepared.injected)).envs(prepared.env);
-        Ok(command)
-    });
-    command.map_or_else(|failure| failure, |command| become_command(without_own_variables(command, around)))
+        without_own_variables(command, wrapping.around)
+    };
+    if wrapping.only_asks() {
+        return Err(become_command(command(Prepared::default())));
+    }
+    let plan = wrapping.plan(&cargo)?;
+    let prepared = wrapping.prepare(&plan, &cargo, Reader::Cargo)?;
+    if plan.hold == Hold::Run && !wrapping.only_builds() {
+        // Cargo runs one binary after the other.
+        let held = HeldSlots::take(&plan, 1, subcommand, wrapping.around)?;
+        return Ok(exit_like(&held.run(command(prepared), wrapping.between)?));
+    }
+    Err(become_command(command(prepared)))
 }
 
 /// Checks that a slot could be asked for, and says the pool's warnings.
@@ -147,6 +204,6 @@ pub(super) fn cargo_program(around: &Surroundings) -> Result<OsString, Failure> 
     which::which("cargo").map(PathBuf::into_os_string).map_err(|error| Failure::usage("cargo not found in PATH").because(error))
 }
 
-fn own_program() -> Result<PathBuf, Failure> {
+pub(super) fn own_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| Failure::internal("cannot tell the path of this program", error))
 }

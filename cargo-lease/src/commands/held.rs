@@ -36,11 +36,25 @@ pub(super) enum StartedBy {
 /// The command could not be started, or the lease was lost, or the slot could not be given back after a command that
 /// succeeded.
 pub(super) fn run_in(slot: Slot, command: Command, started_by: StartedBy) -> Result<ExitCode, Failure> {
+    run_and_leave(slot, command, started_by, |ended| matches!(ended, Some(Ended::Exited(_))))
+}
+
+/// The same for a command that only starts what works in the slot: how it ends says little about that, so nothing may stay.
+pub(super) fn run_around(slot: Slot, command: Command, started_by: StartedBy) -> Result<ExitCode, Failure> {
+    run_and_leave(slot, command, started_by, |_| false)
+}
+
+fn run_and_leave(
+    slot: Slot,
+    command: Command,
+    started_by: StartedBy,
+    may_leave_processes: impl FnOnce(Option<&Ended>) -> bool,
+) -> Result<ExitCode, Failure> {
     if slot.is_joined() {
         return Err(become_command(command));
     }
     let ended = run_watched(command, &[slot.loss_watch()], started_by);
-    if !matches!(ended, Ok(Ended::Exited(_))) {
+    if !may_leave_processes(ended.as_ref().ok()) {
         // It was cut off, so what it had started may still work on the slot that the next holder is about to get.
         slot.end_survivors().unwrap_or_else(|error| exit::report(&error));
     }

@@ -10,10 +10,12 @@ mod test;
 
 mod cargo;
 mod held;
+mod hold;
 
 use std::process::ExitCode;
 
 use cargo::Wrapping;
+use lease_harness::harness::BetweenTests;
 
 use crate::cli::{Cli, Command};
 use crate::exit::Failure;
@@ -23,15 +25,17 @@ use crate::resolve::Surroundings;
 pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
     let around = Surroundings::of_process()?;
     let (lease, wrap, around) = (&cli.lease, cli.wrap.as_deref(), &around);
-    let wrapping = |words| Wrapping { lease, wrap, words, around };
+    let (hold, between) = (cli.hold.as_deref(), if cli.reset_between { BetweenTests::Reset } else { BetweenTests::Nothing });
+    let wrapping = |words| Wrapping { lease, wrap, hold, between, words, around };
     match &cli.command {
-        Command::Test(wrapped) => Err(test::exec(wrapping(&wrapped.words))),
+        Command::Test(wrapped) => test::run(wrapping(&wrapped.words)),
         Command::Nextest(wrapped) => nextest::run(wrapping(&wrapped.words)),
-        Command::Bench(wrapped) => Err(bench::exec(wrapping(&wrapped.words))),
+        Command::Bench(wrapped) => bench::run(wrapping(&wrapped.words)),
         Command::Run(args) => run::run(lease, &args.command, around),
         Command::SetupScript(args) => script::setup(lease, args, around),
         Command::Status(args) => status::run(lease, args, around),
         Command::Script(call) => script::run(call, around),
         Command::Runner(args) => runner::run(lease, args, around),
+        Command::Guard => Ok(hold::guard()),
     }
 }

@@ -1,6 +1,7 @@
 //! What the command line means, together with the environment and the project's files.
 
 mod duration;
+mod hold;
 mod pattern;
 mod pool_file;
 mod project;
@@ -13,11 +14,12 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub(crate) use hold::{Hold, find_hold, has_debugger, nextest_threads};
 pub(crate) use pool_file::{find_pool_file, passed_over};
 pub(crate) use settings::{Settings, path_text};
 pub(crate) use wrap::{Wrap, binary_ids, find_wrap};
 
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 use project::{Project, Selection};
 
 /// Where we were started: the working directory and the environment, read once.
@@ -95,12 +97,14 @@ pub(crate) struct Manifests<'a> {
     around: &'a Surroundings,
     cargo: Option<&'a OsStr>,
     project: OnceCell<Option<Project>>,
+    /// Said once.
+    unreadable: OnceCell<()>,
 }
 
 impl<'a> Manifests<'a> {
     /// Those of a wrapped command line.
     pub(crate) fn new(words: &[OsString], around: &'a Surroundings, cargo: Option<&'a OsStr>) -> Self {
-        Self { selection: Selection::of_words(words), around, cargo, project: OnceCell::new() }
+        Self { selection: Selection::of_words(words), around, cargo, project: OnceCell::new(), unreadable: OnceCell::new() }
     }
 
     /// The workspace; `None` outside any.
@@ -110,5 +114,18 @@ impl<'a> Manifests<'a> {
         }
         let read = Project::read(&self.selection, self.around, self.cargo)?;
         Ok(self.project.get_or_init(|| read).as_ref())
+    }
+
+    /// The same, for what has a default. An archive of tests may run where manifests are and no sources, which cargo does not
+    /// read.
+    fn project_if_readable(&self) -> Result<Option<&Project>, Failure> {
+        match self.project() {
+            Err(_) if self.selection.is_archived() => {
+                let text = "cannot read the workspace beside the archive: what its manifests say of leases does not count";
+                self.unreadable.get_or_init(|| exit::warn(text));
+                Ok(None)
+            }
+            read => read,
+        }
     }
 }

@@ -39,7 +39,11 @@ pub(crate) fn passed_over(
     manifests: &Manifests<'_>,
     pool: &Path,
 ) -> Result<Vec<String>, Failure> {
-    let Some(project) = manifests.project()?.filter(|_| given(typed, around).is_none()) else { return Ok(Vec::new()) };
+    // Then the workspace is not read: beside an archive of tests, its sources need not be there.
+    if given(typed, around).is_some() {
+        return Ok(Vec::new());
+    }
+    let Some(project) = manifests.project()? else { return Ok(Vec::new()) };
     let warning = |(package, own): (&str, PathBuf)| {
         let (own, pool) = (own.display(), pool.display());
         format!("package {package} is tested in pool {pool}, not in its own, {own}; run it by itself: -p {package}")
@@ -105,6 +109,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::resolve::find_wrap;
 
     /// A workspace of two packages and a folder deep in the first.
     fn workspace(root_tables: &str, api_tables: &str) -> TempDir {
@@ -279,5 +284,19 @@ mod tests {
         let error = find(dir.path(), &[], &[]).expect_err("broken");
         let cause = std::error::Error::source(&error).expect("cause").to_string();
         assert!(cause.contains("api/Cargo.toml"), "{cause}");
+        assert!(error.to_string().contains("--pool"), "{error}");
+    }
+
+    #[test]
+    fn beside_an_archive_the_workspace_need_not_be_readable_if_the_pool_is_named() {
+        let dir = workspace("", "");
+        fs::write(dir.path().join("api/Cargo.toml"), "[package\n").expect("file");
+        let around = Surroundings::of_test(dir.path(), &[("LEASE_POOL_FILE", "pool.json")]);
+        for (words, is_archived) in [(vec![], false), (vec!["--archive-file".into(), "tests.tar.zst".into()], true)] {
+            let manifests = Manifests::new(&words, &around, None);
+            let pool = find_pool_file(None, &around, &manifests).expect("named");
+            assert_eq!(passed_over(None, &around, &manifests, &pool).expect("nothing to compare with"), Vec::<String>::new());
+            assert_eq!(find_wrap(None, &manifests).is_ok(), is_archived, "{words:?}");
+        }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Selection {
     all: bool,
     /// `--exclude`.
     excluded: Vec<String>,
+    /// Whether the tests come from an archive (`--archive-file`).
+    archived: bool,
 }
 
 impl Selection {
@@ -36,7 +38,13 @@ impl Selection {
             start: words.values(&["--workspace-remap"]).pop().map(PathBuf::from),
             all: words.has(&["--workspace", "--all"]),
             excluded: words.texts(&["--exclude"]),
+            archived: !words.values(&["--archive-file"]).is_empty(),
         }
+    }
+
+    /// Whether the tests come from an archive, so that their sources need not be there.
+    pub(super) fn is_archived(&self) -> bool {
+        self.archived
     }
 }
 
@@ -224,7 +232,8 @@ fn cargo_metadata(cargo: &OsStr, manifest: &Path, start: &Path) -> Result<Metada
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.trim().trim_start_matches("error: ").to_owned();
-        return Err(Failure::usage("cannot read the workspace to find its pool file").because(said));
+        let advice = "cannot read the workspace to find its pool file; name it with --pool or LEASE_POOL_FILE";
+        return Err(Failure::usage(advice).because(said));
     }
     serde_json::from_slice(&output.stdout).map_err(|error| Failure::internal("cannot read what cargo metadata printed", error))
 }

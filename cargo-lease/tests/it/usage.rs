@@ -20,7 +20,9 @@ fn fakes(lab: &Lab) -> OsString {
 #[test]
 fn mistakes_on_the_command_line() {
     let lab = Lab::new(1);
-    let table: [(&[&str], &[&str]); 7] = [
+    let table: [(&[&str], &[&str]); 9] = [
+        (&["--hold", "runs", "nextest", "run"], &["--hold", "runs", "'run'"]),
+        (&["--reset-between", "test"], &["--reset-between has no effect without --hold run"]),
         (&["statsu"], &["statsu", "status"]),
         (&["--pol", "x", "test"], &["--pol", "--pool"]),
         (&["--ttl", "x", "status"], &["--ttl", "x", "minutes"]),

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::panic;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread;
 
 use super::request::explain;
@@ -19,7 +19,7 @@ static FORCED_CODE: AtomicI32 = AtomicI32::new(0);
 
 /// The slots that are given back when the process exits, with the process that holds them: a fork that exits must not give
 /// back what belongs to its parent.
-static HELD: Mutex<Option<(u32, Vec<Slot>)>> = Mutex::new(None);
+static HELD: Mutex<Option<(u32, Vec<Arc<Slot>>)>> = Mutex::new(None);
 
 /// Says something that libtest's capture does not swallow.
 pub(crate) fn say(text: &str) {
@@ -29,8 +29,15 @@ pub(crate) fn say(text: &str) {
 
 /// Keeps the slots until the process exits.
 pub(super) fn hold_until_exit(slots: Vec<Slot>) {
+    let slots = slots.into_iter().map(Arc::new).collect();
     *HELD.lock().unwrap_or_else(PoisonError::into_inner) = Some((std::process::id(), slots));
     finish_at_exit();
+}
+
+/// The slots that are kept so. Who still has one of them when the process exits leaves it to the next in line, who finds its
+/// holder gone.
+pub(super) fn held_until_exit() -> Vec<Arc<Slot>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or_else(Vec::new, |(_, slots)| slots.clone())
 }
 
 /// From now on the process cannot end green.
@@ -65,6 +72,12 @@ pub(crate) fn lost(reason: &str) -> ! {
     std::process::exit(LOST)
 }
 
+/// Ends the process, before anything of it has run, because none of its tests could be right.
+pub(super) fn end_before_main(reason: &str) -> ! {
+    say(reason);
+    exit_now(FAILED)
+}
+
 fn finish_at_exit() {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
@@ -88,7 +101,7 @@ extern "C" fn on_exit() {
 fn give_back() {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some((_, slots)) = held.filter(|(process, _)| *process == std::process::id()) else { return };
-    for error in slots.into_iter().filter_map(|slot| slot.release().err()) {
+    for error in slots.into_iter().filter_map(Arc::into_inner).filter_map(|slot| slot.release().err()) {
         if error.kind() == SlotErrorKind::Lost {
             FORCED_CODE.store(LOST, Ordering::SeqCst);
         }

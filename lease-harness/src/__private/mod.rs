@@ -4,8 +4,10 @@
 //! A test is annotated in one of two forms, and each place registers itself before `main` (`site`): nextest's listing can be
 //! told of it (`listing`). In the *process form*, `fn t()`, the slot belongs to the process: one constructor tells from the
 //! command line whether any of these tests will run here (`selection`) and if so takes the slot and sets its environment
-//! (`process_slot`). In the *test form*, `fn t(slot: Slot)`, the test takes its slot when it starts (`test_slot`). Both ask by `request`, which finds the pool
-//! file (`paths`), share a slot in turns (`turn`) and end the process when a lease is lost (`end`).
+//! (`process_slot`); where names alone do not tell, the program lists its tests (`own_tests`), and so it does to find cases of
+//! an `#[rstest]` that were left out (`cases`). In the *test form*, `fn t(slot: Slot)`, the test takes its slot when it starts
+//! (`test_slot`). Both ask by `request`, which finds the pool file (`paths`), share a slot in turns (`turn`) and end the
+//! process when a lease is lost (`end`).
 
 mod calls;
 
@@ -15,7 +17,9 @@ mod process_slot;
 mod test_slot;
 
 mod args;
+mod cases;
 mod listing;
+mod own_tests;
 mod selection;
 
 mod lease;
@@ -31,6 +35,7 @@ pub use calls::{
     test_slots_or_report_async,
 };
 pub use lease::Lease;
+pub use lease_harness_macros::has_a_runtime;
 pub use site::Site;
 
 #[cfg(feature = "mimic")]

@@ -8,6 +8,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use strsim::osa_distance;
+
 use crate::harness::{SlotError, SlotErrorKind};
 
 /// Cargo and nextest set it to the package's folder when they run a test.
@@ -18,7 +20,12 @@ const WORKSPACE: &str = "NEXTEST_WORKSPACE_ROOT";
 /// Finds the pool file: an absolute path stands; a relative one is looked for in the package's folder (without cargo in
 /// the working directory), then in the workspace's.
 pub(crate) fn find(pool: impl AsRef<Path>) -> Result<PathBuf, SlotError> {
-    find_in(pool.as_ref(), &places(|name| std::env::var_os(name)))
+    find_compiled(pool, None)
+}
+
+/// The same for a test of which it is known whether the file was there when it was compiled.
+pub(super) fn find_compiled(pool: impl AsRef<Path>, was_there: Option<bool>) -> Result<PathBuf, SlotError> {
+    find_in(pool.as_ref(), was_there, &places(|name| std::env::var_os(name)))
 }
 
 /// The same as an absolute path; none if it is not found.
@@ -47,7 +54,7 @@ fn has_workspace(manifest: &Path) -> bool {
     fs::read_to_string(manifest).is_ok_and(|text| text.lines().any(is_header))
 }
 
-fn find_in(pool: &Path, places: &[PathBuf]) -> Result<PathBuf, SlotError> {
+fn find_in(pool: &Path, was_there: Option<bool>, places: &[PathBuf]) -> Result<PathBuf, SlotError> {
     if pool.is_absolute() {
         return Ok(pool.to_owned());
     }
@@ -56,11 +63,36 @@ fn find_in(pool: &Path, places: &[PathBuf]) -> Result<PathBuf, SlotError> {
         let file = place.join(pool);
         match fs::metadata(&file) {
             Ok(_) => return Ok(file),
-            Err(error) if is_absent(error.kind()) => looked_at.push(format!("`{}`", file.display())),
+            Err(error) if is_absent(error.kind()) => looked_at.push(file),
             Err(error) => return Err(unusable(format!("pool file `{}`: {error}", file.display()))),
         }
     }
-    Err(unusable(format!("pool file `{}` not found: there is no {}", pool.display(), looked_at.join(" and no "))))
+    Err(unusable(not_found(pool, was_there, &looked_at)))
+}
+
+fn not_found(pool: &Path, was_there: Option<bool>, looked_at: &[PathBuf]) -> String {
+    let shown = |file: &PathBuf| format!("`{}`", std::path::absolute(file).unwrap_or_else(|_| file.clone()).display());
+    let places = looked_at.iter().map(shown).collect::<Vec<_>>().join(" and no ");
+    let near = looked_at.iter().find_map(|file| near_file(file)).map(|file| format!("; did you mean {}?", shown(&file)));
+    let then = match was_there {
+        Some(true) => {
+            "; it was there when the test was compiled: an archive has no source files, so it is run beside a checkout, which \
+             nextest's `--workspace-remap` names"
+        }
+        Some(false) => "; nor was there one when the test was compiled",
+        None => "",
+    };
+    format!("pool file `{}` not found: there is no {places}{}{then}", pool.display(), near.unwrap_or_default())
+}
+
+/// The file in the same folder whose name is nearly this one.
+fn near_file(file: &Path) -> Option<PathBuf> {
+    const MOST_EDITS: usize = 2;
+    let wanted = file.file_name()?.to_str()?;
+    let folder = file.parent()?;
+    let names = fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let near = names.map(|name| (osa_distance(&name, wanted), name)).filter(|(edits, _)| *edits <= MOST_EDITS).min();
+    near.map(|(_, name)| folder.join(name)).filter(|file| file.is_file())
 }
 
 fn is_absent(kind: ErrorKind) -> bool {
@@ -100,9 +132,9 @@ mod tests {
         let places = places_of(&package, None);
         assert_eq!(places, [package.clone(), root.clone()]);
         fs::write(root.join("pool.json"), "{}").unwrap();
-        assert_eq!(find_in(Path::new("pool.json"), &places).unwrap(), root.join("pool.json"));
+        assert_eq!(find_in(Path::new("pool.json"), None, &places).unwrap(), root.join("pool.json"));
         fs::write(package.join("pool.json"), "{}").unwrap();
-        assert_eq!(find_in(Path::new("pool.json"), &places).unwrap(), package.join("pool.json"));
+        assert_eq!(find_in(Path::new("pool.json"), None, &places).unwrap(), package.join("pool.json"));
     }
 
     #[test]
@@ -125,13 +157,13 @@ mod tests {
 
     #[test]
     fn an_absolute_path_stands_as_it_is() {
-        assert_eq!(find_in(Path::new("/no/such/pool.json"), &[]).unwrap(), Path::new("/no/such/pool.json"));
+        assert_eq!(find_in(Path::new("/no/such/pool.json"), None, &[]).unwrap(), Path::new("/no/such/pool.json"));
     }
 
     #[test]
     fn what_is_nowhere_names_every_place() {
         let (_dir, root, package) = workspace();
-        let error = find_in(Path::new("db/pool.json"), &places_of(&package, None)).unwrap_err();
+        let error = find_in(Path::new("db/pool.json"), None, &places_of(&package, None)).unwrap_err();
         assert_eq!(error.kind(), SlotErrorKind::Usage);
         for place in [package, root] {
             let file = place.join("db/pool.json");
@@ -145,7 +177,42 @@ mod tests {
         fs::write(package.join("db"), "").unwrap();
         fs::create_dir(root.join("db")).unwrap();
         fs::write(root.join("db/pool.json"), "{}").unwrap();
-        let found = find_in(Path::new("db/pool.json"), &places_of(&package, None)).unwrap();
+        let found = find_in(Path::new("db/pool.json"), None, &places_of(&package, None)).unwrap();
         assert_eq!(found, root.join("db/pool.json"));
+    }
+
+    #[track_caller]
+    fn check_message(pool: &str, was_there: Option<bool>, parts: &[&str], absent: &[&str]) {
+        let (_dir, root, package) = workspace();
+        fs::write(package.join("pool.json"), "{}").unwrap();
+        fs::write(root.join("ports.json"), "{}").unwrap();
+        fs::create_dir(root.join("dbs")).unwrap();
+        let message = find_in(Path::new(pool), was_there, &places_of(&package, None)).unwrap_err().to_string();
+        for part in parts {
+            let part = part.replace("PACKAGE", package.to_str().unwrap()).replace("ROOT", root.to_str().unwrap());
+            assert!(message.contains(&part), "{part:?} in {message}");
+        }
+        for part in absent {
+            assert!(!message.contains(part), "{part:?} in {message}");
+        }
+    }
+
+    #[test]
+    fn the_near_file_is_named() {
+        check_message(
+            "pool.jsn",
+            None,
+            &["no `PACKAGE/pool.jsn` and no `ROOT/pool.jsn`; did you mean `PACKAGE/pool.json`?"],
+            &[],
+        );
+        check_message("prots.json", None, &["did you mean `ROOT/ports.json`?"], &["when the test was compiled"]);
+        check_message("keys.json", None, &["no `ROOT/keys.json`"], &["did you mean"]);
+        check_message("db", None, &[], &["did you mean"]);
+    }
+
+    #[test]
+    fn what_was_when_the_test_was_compiled() {
+        check_message("keys.json", Some(true), &["it was there when the test was compiled", "--workspace-remap"], &["nor was"]);
+        check_message("keys.json", Some(false), &["; nor was there one when the test was compiled"], &["remap"]);
     }
 }

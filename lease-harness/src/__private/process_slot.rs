@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, ThreadId};
 
 use super::args::process_args;
-use super::end::{hold_until_exit, stop_when_lost};
+use super::cases::Cases;
+use super::end::{end_before_main, held_until_exit, hold_until_exit, stop_when_lost};
 use super::lease::Lease;
 use super::listing;
-use super::paths;
+use super::own_tests;
 use super::request::{Ask, explain, guarded};
 use super::selection::Selection;
 use super::site::{Site, registered};
@@ -31,6 +32,9 @@ struct Held {
 
 /// What came of the constructor.
 static PROCESS: OnceLock<Process> = OnceLock::new();
+
+/// What is wrong with the cases of its tests.
+static CASES: OnceLock<Cases> = OnceLock::new();
 
 /// The process's slots, or why it has none.
 enum Process {
@@ -70,7 +74,12 @@ fn take_for(sites: &[&'static Site]) -> Result<Process, SlotError> {
     if let Selection::Unknown(reason) = selection {
         return Ok(Process::NotAsked(format!("{reason}, so it was not known whether a leased test would run")));
     }
-    let wanted: Vec<_> = sites.iter().copied().filter(|site| selection.may_run(&site.candidate())).collect();
+    let cases = CASES.get_or_init(|| Cases::look(sites, &selection));
+    if let Err(reason) = cases.refuse_process(sites, &selection) {
+        end_before_main(&reason);
+    }
+    let will_run = |site: &&Site| selection.may_run(&site.candidate()) && cases.refuse(site).is_ok();
+    let wanted = really_selected(sites.iter().copied().filter(will_run).collect(), &selection);
     let Some(ask) = ask_for(&wanted)? else {
         return Ok(Process::NotAsked("no leased test is selected by the arguments of this process".to_owned()));
     };
@@ -83,6 +92,17 @@ fn take_for(sites: &[&'static Site]) -> Result<Process, SlotError> {
     slots.iter().for_each(stop_when_lost);
     hold_until_exit(slots);
     Ok(Process::Holds(Held { pool_files: canonical(&ask.pool_files), names, losses, queues }))
+}
+
+/// Without those of a generator, whose tests have names that are not known here, if libtest says that none is selected.
+fn really_selected(mut sites: Vec<&'static Site>, selection: &Selection) -> Vec<&'static Site> {
+    if sites.iter().any(|site| site.is_known_to_libtest())
+        && let Some(args) = selection.to_list()
+        && let Ok(names) = own_tests::list(&args)
+    {
+        sites.retain(|site| !site.is_known_to_libtest() || names.iter().any(|name| site.covers(name)));
+    }
+    sites
 }
 
 /// Takes the slots and sets their environment.
@@ -183,6 +203,7 @@ fn longest_wait(first: Wait, next: Wait) -> Wait {
 
 /// The process's slot, for a test that starts.
 fn held_for(site: &Site) -> Result<&'static Held, String> {
+    CASES.get().map_or(Ok(()), |cases| cases.refuse(site))?;
     match PROCESS.get() {
         Some(Process::Holds(held)) => is_about(held, site).map(|()| held),
         Some(Process::Refused(reason)) => Err(reason.clone()),
@@ -194,12 +215,10 @@ fn held_for(site: &Site) -> Result<&'static Held, String> {
 /// Whether the slots are of the pools that the test wants. The files are only looked for if they were not found before: a
 /// test may have changed the working directory.
 fn is_about(held: &Held, site: &Site) -> Result<(), String> {
-    let names = site.pools();
-    if held.names.contains(&names) {
+    if held.names.contains(&site.pools()) {
         return Ok(());
     }
-    let files = names.into_iter().map(paths::find).collect::<Result<Vec<_>, _>>().map_err(|error| explain(&error))?;
-    let files = canonical(&files);
+    let files = canonical(&site.find_pools().map_err(|error| explain(&error))?);
     if files == held.pool_files { Ok(()) } else { Err(other_pools(&files, &held.pool_files)) }
 }
 
@@ -208,28 +227,52 @@ fn other_pools(wanted: &[PathBuf], held: &[PathBuf]) -> String {
     format!("this process holds a slot of {held}, not of {wanted}: it was not expected to run this test")
 }
 
-/// Waits for the test's turn over the process's slots.
+/// Waits for the test's turn over the process's slots, and has them clean if it asks for that.
 pub(super) fn enter(site: &Site) -> Result<Lease, String> {
     let held = held_for(site)?;
     let asking = thread::current().id();
-    let turns = held.queues.iter().map(|queue| Arc::clone(queue).wait(asking)).collect::<Result<_, _>>();
-    Ok(held.lease(turns.map_err(|error| error.to_string())?))
+    let turns = held.queues.iter().map(|queue| Arc::clone(queue).wait(asking)).collect::<Result<Vec<_>, _>>();
+    let turns = turns.map_err(|error| error.to_string())?;
+    if must_reset(site, &turns) {
+        held.reset_used(&turns)?;
+    }
+    Ok(held.lease(turns))
 }
 
 /// Like [`enter`], without blocking the thread.
 pub(super) async fn enter_async(site: &Site) -> Result<Lease, String> {
     let held = held_for(site)?;
     let asking = thread::current().id();
-    let turns = match held.queues.iter().map(|queue| Arc::clone(queue).take_if_free(asking)).collect() {
+    let turns: Option<Vec<_>> = held.queues.iter().map(|queue| Arc::clone(queue).take_if_free(asking)).collect();
+    let turns = match turns {
         Some(turns) => turns,
-        None => background::run(move |_| held.wait_elsewhere(asking)).await.map_err(|error| error.to_string())?,
+        None => elsewhere(move || held.wait_elsewhere(asking)).await?,
     };
-    Ok(held.lease(turns))
+    if !must_reset(site, &turns) {
+        return Ok(held.lease(turns));
+    }
+    elsewhere(move || held.reset_used(&turns).map(|()| held.lease(turns))).await?
+}
+
+/// Whether the test finds a slot used and does not want that.
+fn must_reset(site: &Site, turns: &[Turn]) -> bool {
+    site.asks_to_reset() && turns.iter().any(Turn::was_used)
+}
+
+async fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
+    background::run(move |_| work()).await.map_err(|error| error.to_string())
 }
 
 impl Held {
     fn wait_elsewhere(&self, asking: ThreadId) -> Vec<Turn> {
         self.queues.iter().map(|queue| Arc::clone(queue).wait_elsewhere(asking)).collect()
+    }
+
+    /// Cleans the slots that tests of this process have had before. If that fails, the next test that asks for it tries again.
+    fn reset_used(&self, turns: &[Turn]) -> Result<(), String> {
+        let slots = held_until_exit();
+        let used = slots.iter().filter(|slot| turns.iter().any(|turn| turn.was_used() && turn.is_over(slot)));
+        used.into_iter().try_for_each(|slot| guarded(|| slot.reset()).map_err(|error| explain(&error)))
     }
 
     fn lease(&self, turns: Vec<Turn>) -> Lease {

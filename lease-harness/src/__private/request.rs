@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::end::say;
-use super::paths;
 use super::site::Site;
 use crate::harness::{Slot, SlotError, SlotErrorKind, SlotRequest, Wait, Waiting, acquire_all, minutes};
 
@@ -25,7 +24,7 @@ impl Ask {
     /// What the test at this place asks.
     pub(super) fn of(site: &Site) -> Result<Self, SlotError> {
         Ok(Self {
-            pool_files: site.pools().into_iter().map(paths::find).collect::<Result<_, _>>()?,
+            pool_files: site.find_pools()?,
             ttl_minutes: site.asked_ttl_minutes(),
             wait: site.asked_wait(),
             owner: site.asked_owner(),

@@ -10,7 +10,7 @@ const NEXTEST_PHASE: &str = "NEXTEST_TEST_PHASE";
 /// The one test that a nextest process runs.
 const NEXTEST_NAME: &str = "NEXTEST_TEST_NAME";
 /// With `panic = "abort"` libtest starts itself again for each test, whose name it passes here.
-const LIBTEST_INVOKE: &str = "__RUST_TEST_INVOKE";
+pub(super) const LIBTEST_INVOKE: &str = "__RUST_TEST_INVOKE";
 
 /// What an option of libtest makes of the word after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -129,7 +129,28 @@ impl Selection {
     }
 }
 
+impl Selection {
+    /// The arguments with which libtest lists the tests that are selected, if names select them that a generator's tests may
+    /// have or not.
+    pub(super) fn to_list(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Tests(filter) if filter.matching == Matching::Part && !filter.is_everything() => Some(filter.to_args()),
+            _ => None,
+        }
+    }
+}
+
 impl Filter {
+    fn is_everything(&self) -> bool {
+        self.names.is_empty() && self.skipped.is_empty() && self.ignored != Ignored::Only
+    }
+
+    fn to_args(&self) -> Vec<String> {
+        let ignored = (self.ignored == Ignored::Only).then(|| "--ignored".to_owned());
+        let skipped = self.skipped.iter().map(|name| format!("--skip={name}"));
+        ignored.into_iter().chain(skipped).chain(["--".to_owned()]).chain(self.names.iter().cloned()).collect()
+    }
+
     /// One test, which is run even if it is ignored: whoever names it has looked.
     fn only(name: String) -> Self {
         Self { names: vec![name], matching: Matching::Whole, ignored: Ignored::Included, ..Self::default() }
@@ -166,7 +187,7 @@ impl Filter {
 }
 
 /// Whether `name` is `parent::something`.
-fn is_below(name: &str, parent: &str) -> bool {
+pub(super) fn is_below(name: &str, parent: &str) -> bool {
     name.strip_prefix(parent).is_some_and(|rest| rest.starts_with("::"))
 }
 

@@ -1,11 +1,12 @@
 //! The places where the attribute stands.
 
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::paths;
-use super::selection::Candidate;
-use crate::harness::{LeasedTest, NamedPool, TestForm, Wait};
+use super::selection::{Candidate, is_below};
+use crate::harness::{LeasedTest, NamedPool, SlotError, TestForm, Wait};
 
 /// One use of the attribute: which test, which pool, which options.
 #[derive(Clone, Debug)]
@@ -15,13 +16,34 @@ pub struct Site {
     pool: &'static str,
     /// The test takes a slot of each of these as well.
     other_pools: &'static [&'static str],
+    /// Whether the files of the pools were there when the test was compiled, if that is known.
+    were_there: &'static [bool],
     ttl_minutes: Option<f64>,
     wait: Wait,
     owner: Option<&'static str>,
+    resets: bool,
     ignored: bool,
     should_panic: bool,
     several: bool,
+    /// Whether it is compiled for libtest.
+    in_libtest: bool,
     form: TestForm,
+    /// A macro made the function's name at this word of the source.
+    made_of: Option<(&'static str, Place)>,
+}
+
+/// Line and column of an attribute.
+type Place = (usize, usize);
+
+/// One case of an `#[rstest]` that is itself leased.
+#[derive(Clone, Debug)]
+pub(super) struct CaseOf {
+    /// The name of the test that has the cases.
+    pub(super) test: String,
+    /// `case_1`, below it.
+    pub(super) case: String,
+    /// Where its attribute stands.
+    pub(super) place: Place,
 }
 
 impl Site {
@@ -32,19 +54,28 @@ impl Site {
             function,
             pool,
             other_pools: &[],
+            were_there: &[],
             ttl_minutes: None,
             wait: Wait::Forever,
             owner: None,
+            resets: false,
             ignored: false,
             should_panic: false,
             several: false,
+            in_libtest: false,
             form: TestForm::Process,
+            made_of: None,
         }
     }
 
     /// Further pools, of each of which the test takes a slot.
     pub const fn and_pools(self, others: &'static [&'static str]) -> Self {
         Self { other_pools: others, ..self }
+    }
+
+    /// Whether the file of each pool was there when the test was compiled.
+    pub const fn pools_were_there(self, were_there: &'static [bool]) -> Self {
+        Self { were_there, ..self }
     }
 
     /// TTL in minutes.
@@ -67,6 +98,11 @@ impl Site {
         Self { owner: Some(owner), ..self }
     }
 
+    /// The test wants the process's slot clean, also behind another test.
+    pub const fn resets(self) -> Self {
+        Self { resets: true, ..self }
+    }
+
     /// Whether the test is `#[ignore]`d.
     pub const fn ignored(self, ignored: bool) -> Self {
         Self { ignored, ..self }
@@ -77,9 +113,14 @@ impl Site {
         Self { should_panic, ..self }
     }
 
-    /// A generator makes tests called `function::something` of it.
-    pub const fn makes_several_tests(self) -> Self {
-        Self { several: true, ..self }
+    /// A generator makes tests called `function::something` of it, which libtest can list if it is compiled for that.
+    pub const fn makes_several_tests(self, in_libtest: bool) -> Self {
+        Self { several: true, in_libtest, ..self }
+    }
+
+    /// The function's name does not stand in the source: a macro made it of this word. The attribute stands at this place.
+    pub const fn made_of(self, word: &'static str, line: usize, column: usize) -> Self {
+        Self { made_of: Some((word, (line, column))), ..self }
     }
 
     /// The test takes its slots by itself.
@@ -105,6 +146,28 @@ impl Site {
         Candidate { name: self.test_name(), ignored: self.ignored, should_panic: self.should_panic, several: self.several }
     }
 
+    /// Whether which tests come of it is asked of libtest.
+    pub(super) fn is_known_to_libtest(&self) -> bool {
+        self.several && self.in_libtest
+    }
+
+    /// Whether a test of this name is one of this place.
+    pub(super) fn covers(&self, name: &str) -> bool {
+        let ours = self.test_name();
+        name == ours || self.several && is_below(name, &ours)
+    }
+
+    /// The case that this is, if rstest made it: for a test `works` it makes functions whose names it writes at the word
+    /// `works`, in a module of that name.
+    pub(super) fn case(&self) -> Option<CaseOf> {
+        let (word, place) = self.made_of?;
+        let name = self.test_name();
+        let segments: Vec<_> = name.split("::").collect();
+        let test_idx = (0..segments.len() - 1).rev().find(|idx| segments[*idx] == word && is_case(segments[idx + 1]))?;
+        let test = segments[..=test_idx].join("::");
+        Some(CaseOf { test, case: segments[test_idx + 1].to_owned(), place })
+    }
+
     pub(super) fn form(&self) -> TestForm {
         self.form
     }
@@ -126,6 +189,12 @@ impl Site {
         std::iter::once(self.pool).chain(self.other_pools.iter().copied()).collect()
     }
 
+    /// The pool files that the test finds now, in that order.
+    pub(super) fn find_pools(&self) -> Result<Vec<PathBuf>, SlotError> {
+        let find = |(pool_idx, pool): (usize, &'static str)| paths::find_compiled(pool, self.were_there.get(pool_idx).copied());
+        self.pools().into_iter().enumerate().map(find).collect()
+    }
+
     pub(super) fn asked_ttl_minutes(&self) -> Option<f64> {
         self.ttl_minutes
     }
@@ -138,9 +207,18 @@ impl Site {
         self.owner
     }
 
+    pub(super) fn asks_to_reset(&self) -> bool {
+        self.resets
+    }
+
     pub(super) fn passes_by_panicking(&self) -> bool {
         self.should_panic
     }
+}
+
+/// `case_1`, `case_02_named`.
+fn is_case(segment: &str) -> bool {
+    segment.strip_prefix("case_").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 static SITES: Mutex<Vec<&'static Site>> = Mutex::new(Vec::new());
@@ -158,6 +236,25 @@ mod tests {
     fn names_are_libtests() {
         assert_eq!(Site::new("my_crate", "works", "p").test_name(), "works");
         assert_eq!(Site::new("my_crate::db::tests", "works", "p").test_name(), "db::tests::works");
+    }
+
+    #[track_caller]
+    fn check_case(module: &'static str, function: &'static str, word: &'static str, expected: Option<(&str, &str)>) {
+        let case = Site::new(module, function, "p").made_of(word, 1, 2).case();
+        assert_eq!(case.map(|case| (case.test, case.case)), expected.map(|(test, case)| (test.to_owned(), case.to_owned())));
+    }
+
+    #[test]
+    fn cases_of_rstest() {
+        check_case("my_crate::db::works", "case_1", "works", Some(("db::works", "case_1")));
+        check_case("my_crate::works", "case_02_named", "works", Some(("works", "case_02_named")));
+        check_case("my_crate::works::case_1", "value_1_a", "works", Some(("works", "case_1")));
+        check_case("my_crate::works::case_1::works", "case_2", "works", Some(("works::case_1::works", "case_2")));
+        check_case("my_crate::works", "value_1_a", "works", None);
+        check_case("my_crate::works", "case_insensitive", "works", None);
+        check_case("my_crate::other", "case_1", "works", None);
+        check_case("works", "case_1", "works", None);
+        assert!(Site::new("my_crate::works", "case_1", "p").case().is_none());
     }
 
     #[test]

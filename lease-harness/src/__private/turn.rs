@@ -43,6 +43,11 @@ impl Turn {
     pub(super) fn was_used(&self) -> bool {
         self.was_used
     }
+
+    /// Whether it is this slot's.
+    pub(super) fn is_over(&self, slot: &Slot) -> bool {
+        Arc::ptr_eq(&self.queue, &queue_of(slot))
+    }
 }
 
 /// A test that waited for a turn which it has itself.

@@ -23,6 +23,9 @@ struct Handover<T> {
 struct Awaited<T> {
     handover: Arc<Mutex<Handover<T>>>,
     given_up: Arc<AtomicBool>,
+    /// Who has the outcome has given nothing up, and what came of the work may still look at the flag: a slot does before each
+    /// command of its pool.
+    is_delivered: bool,
 }
 
 /// Does the work on a thread of its own; the work is given a flag that says that nobody waits for it any more. If it
@@ -32,7 +35,8 @@ where
     T: Send + 'static,
     W: FnOnce(Arc<AtomicBool>) -> T + Send + 'static,
 {
-    let awaited = Awaited { handover: Arc::new(Mutex::new(Handover { outcome: None, waker: None })), given_up: Arc::default() };
+    let handover = Arc::new(Mutex::new(Handover { outcome: None, waker: None }));
+    let awaited = Awaited { handover, given_up: Arc::default(), is_delivered: false };
     let (handover, given_up) = (Arc::clone(&awaited.handover), Arc::clone(&awaited.given_up));
     thread::Builder::new().name("lease-wait".to_owned()).spawn(move || {
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| work(Arc::clone(&given_up))));
@@ -62,9 +66,13 @@ impl<T> Future for Awaited<T> {
     type Output = T;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let mut place = lock(&self.handover);
+        let Self { handover, is_delivered, .. } = self.get_mut();
+        let mut place = lock(handover);
         match place.outcome.take() {
-            Some(outcome) => Poll::Ready(outcome),
+            Some(outcome) => {
+                *is_delivered = true;
+                Poll::Ready(outcome)
+            }
             None => {
                 place.waker = Some(context.waker().clone());
                 Poll::Pending
@@ -75,6 +83,9 @@ impl<T> Future for Awaited<T> {
 
 impl<T> Drop for Awaited<T> {
     fn drop(&mut self) {
+        if self.is_delivered {
+            return;
+        }
         let mut place = lock(&self.handover);
         self.given_up.store(true, Ordering::Release);
         let outcome = place.outcome.take();
@@ -113,6 +124,11 @@ mod tests {
     #[test]
     fn the_outcome_arrives() {
         assert_eq!(block_on(run(|_| 7)).unwrap(), 7);
+    }
+
+    #[test]
+    fn an_outcome_that_has_arrived_was_not_given_up() {
+        assert!(!block_on(run(|given_up| given_up)).unwrap().load(Ordering::Acquire));
     }
 
     #[test]

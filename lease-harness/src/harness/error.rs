@@ -43,6 +43,11 @@ impl SlotError {
         Self { signal: Some(signal), ..Self::new(SlotErrorKind::Interrupted, format!("interrupted by signal {signal}")) }
     }
 
+    /// Puts in front what it means to who asked.
+    pub(super) fn about(self, meaning: &str) -> Self {
+        Self { message: format!("{meaning}: {}", self.message), ..self }
+    }
+
     /// Adds what made it fail.
     pub(super) fn because(mut self, error: &dyn std::error::Error) -> Self {
         self.source = Some(Behind::of(error).into());

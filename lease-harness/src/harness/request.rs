@@ -12,6 +12,7 @@ use super::background;
 use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
+use super::joining::{self, join};
 use super::nextest_run::NextestRun;
 #[cfg(feature = "mimic")]
 use super::run_notes::NamedPool;
@@ -336,7 +337,12 @@ impl SlotRequest {
         let outer = grants::find(&self.store.env, pool.store().dir(), pool.file().name());
         if let Some(outer) = outer {
             teller::tell_joined(&pool, &self.store.env);
-            return join(pool, &outer);
+            return match &outer.turn {
+                None => join(pool, &outer),
+                // A whole run cannot be in turn: all of its tests would be.
+                Some(_) if self.run.is_some() => Err(joining::run_inside_run()),
+                Some(turn) => joining::join_in_turn(pool, &self.store.env, turn, self.wait, &ending),
+            };
         }
         if let Some(run) = &self.run
             && let Some((slot, record)) = pool.granted(run.id())?
@@ -425,28 +431,6 @@ fn about_file(error: &PoolFileError) -> SlotError {
         Some(cause) => slot_error.because(cause),
         None => slot_error,
     }
-}
-
-/// The slot of an outer grant, if its lease is still what it was.
-fn join(pool: Pool, outer: &grants::OuterGrant) -> Result<Slot, SlotError> {
-    let slot = pool.slot(Some(&outer.slot_id))?.clone();
-    let found = pool.store().found(slot.kind())?;
-    let live = match &found {
-        Found::Lease(record) => {
-            record.token() == Some(&outer.token) && !pool.store().is_dead(slot.kind(), record, pool.store().now_ms())
-        }
-        _ => false,
-    };
-    if slot.kind() != outer.kind || !live {
-        let message = format!(
-            "slot {} of pool {}, which an outer grant names (LEASE_GRANTS), is not held under that grant any more",
-            slot.id_text(),
-            pool.file().name()
-        );
-        return Err(SlotError::new(SlotErrorKind::Lost, message));
-    }
-    let fence = if let Found::Lease(record) = &found { record.fence() } else { None };
-    Slot::joined(pool, slot, &outer.owner, &outer.token, fence)
 }
 
 /// A store that cannot be written would fail each test for itself; this says so once, before anything runs.

@@ -67,7 +67,7 @@ fn rest_of(wait: Wait, elapsed: Duration) -> Wait {
 
 /// Whoever works under one of these works under all, and joins each of them.
 fn introduce(slots: &mut [Slot]) {
-    let taken = slots.iter().filter(|slot| !slot.is_joined()).map(Slot::grant_document);
+    let taken = slots.iter().filter(|slot| slot.is_to_be_introduced()).map(Slot::grant_document);
     let text = grants::with(&Env::Process, taken);
     slots.iter_mut().for_each(|slot| slot.set_grants(text.clone()));
 }

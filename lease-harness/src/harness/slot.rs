@@ -34,6 +34,8 @@ pub struct Slot {
     /// What keeps the lease alive; `None` for a joined slot, which its outer holder keeps, and after giving it back.
     held: Option<HeldSlot>,
     joined: bool,
+    /// Whether this process has the turn in it, and others of its run have had or will have theirs.
+    in_turn: bool,
 }
 
 impl fmt::Debug for Slot {
@@ -66,6 +68,7 @@ impl Slot {
             loss,
             held: Some(held),
             joined: false,
+            in_turn: false,
             pool,
         };
         slot.envs = slot.environment();
@@ -75,11 +78,17 @@ impl Slot {
 
     /// This grant as an outer one of others.
     pub(super) fn grant_document(&self) -> Json {
+        self.grant_document_with(None)
+    }
+
+    /// The same, in which processes have turns.
+    pub(super) fn grant_document_with(&self, turn: Option<grants::TurnFile>) -> Json {
         let grant = grants::OuterGrant {
             slot_id: self.slot.id().clone(),
             kind: self.kind().to_owned(),
             owner: self.owner.clone(),
             token: self.token.clone(),
+            turn,
         };
         grants::document(self.store_dir(), self.pool(), &grant)
     }
@@ -104,10 +113,23 @@ impl Slot {
             loss,
             held: None,
             joined: true,
+            in_turn: false,
             pool,
         };
         slot.envs = slot.environment();
         Ok(slot)
+    }
+
+    /// The same slot, in which this process has the turn; whoever it starts joins it without one.
+    pub(super) fn in_turn(mut self) -> Self {
+        self.in_turn = true;
+        self.let_others_join();
+        self
+    }
+
+    /// Whether a process under this grant cannot know of it by the environment of this one.
+    pub(super) fn is_to_be_introduced(&self) -> bool {
+        !self.joined || self.in_turn
     }
 
     /// Adds what lets a process under this grant join it.
@@ -275,6 +297,12 @@ impl Slot {
         let ended = self.survivors().end();
         let failed = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot end what the work left: {error}"));
         ended.map_err(failed)
+    }
+
+    /// Ends the processes that work in the slot, and not those of its run that work in none.
+    pub(super) fn end_processes_in_it(&self) -> Result<(), SlotError> {
+        let failed = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot end what the tests left: {error}"));
+        pool::end_processes_in_slot(&self.token).map(drop).map_err(failed)
     }
 
     /// Gives the slot back, and says whether it was ours to the end. A joined slot stays with its outer holder.

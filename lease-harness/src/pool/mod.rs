@@ -223,6 +223,11 @@ pub(crate) fn end_processes_of(token: &str) -> io::Result<usize> {
     process::kill_marked(Mark { name: RUN_TOKEN, value: token, list: Some(GRANTS) })
 }
 
+/// Ends every process whose innermost grant is the one with this token; how many there were.
+pub(crate) fn end_processes_in_slot(token: &str) -> io::Result<usize> {
+    process::kill_marked(Mark { name: RUN_TOKEN, value: token, list: None })
+}
+
 fn ttl_from_env(env: &Env) -> PoolResult<Option<f64>> {
     for name in ["POOL_TTL_MINUTES", "E2E_LEASE_TTL_MINUTES"] {
         if let Some(text) = env.get(name) {

@@ -2,10 +2,11 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::{Errno, FdFlags};
 
 use super::disk::{self, Absent};
 
@@ -76,9 +77,88 @@ impl LockedPlace {
     }
 }
 
+/// The lock of a file that belongs to this process alone, also when it goes on as another program: those that it starts
+/// inherit nothing of it. It ends with the process, or when this is dropped.
+///
+/// Such a lock also ends when its process closes another descriptor of the same file, so that a process opens a file that it
+/// has locked like this no second time.
+#[derive(Debug)]
+pub(crate) struct LifeLock(File);
+
+impl LifeLock {
+    /// Locks an existing file, without waiting; none if another process has it locked.
+    pub(crate) fn take(path: &Path) -> io::Result<Option<Self>> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        match rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(Errno::AGAIN | Errno::ACCESS) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lets the program that this process becomes next keep it.
+    pub(crate) fn outlive_this_program(&self) -> io::Result<()> {
+        Ok(rustix::io::fcntl_setfd(&self.0, FdFlags::empty())?)
+    }
+
+    /// What is written in the file.
+    pub(crate) fn text(&self) -> io::Result<String> {
+        let mut text = vec![0; 64];
+        let n_bytes = self.0.read_at(&mut text, 0)?;
+        text.truncate(n_bytes);
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Writes something else into the file.
+    pub(crate) fn set_text(&self, text: &str) -> io::Result<()> {
+        self.0.write_all_at(text.as_bytes(), 0)?;
+        self.0.set_len(u64::try_from(text.len()).map_err(io::Error::other)?)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Read};
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
     use super::*;
+
+    const BECOMES: &str = "sys::lock::tests::a_lock_for_life_is_kept_by_the_next_program_and_not_by_its_children";
+    const PATH: &str = "LEASE_TEST_LIFE_LOCK";
+
+    /// The process that has the lock becomes a shell, whose child outlives it.
+    #[test]
+    fn a_lock_for_life_is_kept_by_the_next_program_and_not_by_its_children() {
+        if let Some(path) = std::env::var_os(PATH) {
+            let lock = LifeLock::take(path.as_ref()).unwrap().expect("nobody has it");
+            lock.set_text("longer").unwrap();
+            lock.set_text("held").unwrap();
+            lock.outlive_this_program().unwrap();
+            // The standard error is the pipe of the test.
+            let script = "sleep 1000 2>/dev/null & echo $! >&2; read wait";
+            panic!("{}", Command::new("sh").args(["-c", script]).exec());
+        }
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("lock");
+        assert_eq!(LifeLock::take(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        fs::write(&path, "").unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", BECOMES, "--nocapture"]).env(PATH, &path).stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut holder = command.stdout(Stdio::null()).spawn().unwrap();
+        let mut said = BufReader::new(holder.stderr.take().unwrap());
+        let mut sleeper = String::new();
+        said.read_line(&mut sleeper).unwrap();
+        assert!(LifeLock::take(&path).unwrap().is_none(), "the shell has it");
+        drop(holder.stdin.take());
+        holder.wait().unwrap();
+        let lock = LifeLock::take(&path).unwrap().expect("it ended with the shell");
+        assert_eq!(lock.text().unwrap(), "held");
+        said.read_to_string(&mut String::new()).unwrap();
+        let sleeper = sleeper.trim();
+        assert!(Path::new(&format!("/proc/{sleeper}")).exists() || !Path::new("/proc/self").exists(), "its child lives");
+        Command::new("kill").arg(sleeper).status().unwrap();
+    }
 
     #[test]
     fn one_at_a_time_locks_a_place_and_knows_it_by_itself() {

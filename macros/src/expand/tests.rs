@@ -6,9 +6,11 @@ mod slot;
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use super::Source;
+
 #[track_caller]
 fn check(args: TokenStream, item: TokenStream, expected: &str) {
-    let expanded = super::leased_slot(args, item);
+    let expanded = super::leased_slot(args, item, Source { line: 1, column: 1, package: None });
     let file = syn::parse2(expanded).expect("an expansion is Rust");
     let printed = prettyplease::unparse(&file);
     assert_eq!(printed.trim(), expected.trim(), "\n{printed}");
@@ -16,4 +18,12 @@ fn check(args: TokenStream, item: TokenStream, expected: &str) {
 
 fn pool() -> TokenStream {
     quote!(pool = "pool.json")
+}
+
+#[test]
+fn whether_pool_files_are_there() {
+    let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    assert!(super::is_there(package, "src/lib.rs"));
+    assert!(super::is_there(package, "macros/src/lib.rs"), "in the workspace");
+    assert!(!super::is_there(package, "no/such/pool.json"));
 }

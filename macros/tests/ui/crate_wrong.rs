@@ -4,4 +4,12 @@ use lease_harness_macros::leased_slot;
 #[test]
 fn text() {}
 
+#[leased_slot(pool = "pool.json", crate = 3)]
+#[test]
+fn number() {}
+
+#[leased_slot(pool = "pool.json", crate = <A as B>::c)]
+#[test]
+fn qualified() {}
+
 fn main() {}

@@ -4,4 +4,12 @@ use lease_harness_macros::leased_slot;
 #[test]
 fn works() {}
 
+#[leased_slot(pools("a.json", "b.json"), pools("c.json", "d.json"))]
+#[test]
+fn pools() {}
+
+#[leased_slot(pool = "a.json", ttl = 1, wait = 0, owner = "a", crate = a, ttl = 1, wait = 0, owner = "a", crate = a)]
+#[test]
+fn all_others() {}
+
 fn main() {}

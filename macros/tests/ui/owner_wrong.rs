@@ -4,4 +4,12 @@ use lease_harness_macros::leased_slot;
 #[test]
 fn no_text() {}
 
+#[leased_slot(pool = "pool.json", owner = 7)]
+#[test]
+fn number() {}
+
+#[leased_slot(pool = "pool.json", owner = "")]
+#[test]
+fn empty() {}
+
 fn main() {}

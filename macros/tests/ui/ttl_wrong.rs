@@ -20,4 +20,12 @@ fn too_long() {}
 #[test]
 fn suffix() {}
 
+#[leased_slot(pool = "pool.json", ttl = true)]
+#[test]
+fn boolean() {}
+
+#[leased_slot(pool = "pool.json", ttl = 10 * 60)]
+#[test]
+fn computed() {}
+
 fn main() {}

@@ -12,4 +12,24 @@ fn no_duration() {}
 #[test]
 fn boolean() {}
 
+#[leased_slot(pool = "pool.json", wait = "10")]
+#[test]
+fn text_without_a_unit() {}
+
+#[leased_slot(pool = "pool.json", wait = "10 parsecs")]
+#[test]
+fn unknown_unit() {}
+
+#[leased_slot(pool = "pool.json", wait = -1)]
+#[test]
+fn negative() {}
+
+#[leased_slot(pool = "pool.json", wait = 1.5)]
+#[test]
+fn fraction() {}
+
+#[leased_slot(pool = "pool.json", wait = forever)]
+#[test]
+fn word() {}
+
 fn main() {}

@@ -14,10 +14,19 @@ use super::super::held::{StartedBy, run_watched};
 use super::folder::RunFolder;
 use crate::exit::Failure;
 use crate::inject::{OwnWords, TestId, list_words};
-use crate::resolve::Surroundings;
+use crate::resolve::{Surroundings, Wrap};
 
 /// The variable that says how much nextest tells.
 const LOG: &str = "NEXTEST_LOG";
+
+/// When a list is worth what it costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// If there can be tests that take slots by themselves: all others need the same pool.
+    ForLeasedTests,
+    /// In any case: somebody wants to know how many tests there are.
+    Always,
+}
 
 /// What came of asking.
 pub(super) enum Listing {
@@ -35,12 +44,29 @@ pub(super) struct Listed {
     pub(super) leased: Vec<(String, LeasedTest)>,
 }
 
+impl Listed {
+    /// How many tests work in slots, at most.
+    pub(super) fn n_in_slots(&self, wrap: &Wrap) -> usize {
+        if self.leased.is_empty() {
+            return self.tests.iter().filter(|test| wrap.covers(std::slice::from_ref(&test.0))).count();
+        }
+        self.tests.len()
+    }
+}
+
 /// Lists the tests of a run, whose command stands at `at`.
 ///
 /// It also builds them, so that what the build says is said here; the run has nothing left to say.
-pub(super) fn list(wrapping: &Wrapping<'_>, at: usize, folder: &RunFolder, nextest: Command) -> Result<Listing, Failure> {
+pub(super) fn list(
+    wrapping: &Wrapping<'_>,
+    at: usize,
+    folder: &RunFolder,
+    nextest: Command,
+    wanted: Wanted,
+) -> Result<Listing, Failure> {
     let words = list_words(wrapping.words, at).filter(|_| wrapping.words[at] == "run" || wrapping.words[at] == "r");
-    let Some(words) = words.filter(|_| may_have_leased_tests(&wrapping.own_words(), wrapping.around)) else {
+    let Some(words) = words.filter(|_| wanted == Wanted::Always || may_have_leased_tests(&wrapping.own_words(), wrapping.around))
+    else {
         return Ok(Listing::NotMade);
     };
     let path = folder.path().join("list.json");

@@ -12,15 +12,16 @@ use std::process::{Command, ExitCode};
 use lease_harness::harness::{Ended, RunNotes, exit_like};
 
 use self::folder::RunFolder;
-use self::listing::{Listing, reuses_a_build};
+use self::listing::{Listing, Wanted, reuses_a_build};
 use self::report::Ran;
 use self::schedule::Schedule;
 use super::cargo::{Prepared, Wrapping, become_command, cargo_program, without_own_variables};
-use super::held::{StartedBy, run_watched};
+use super::held::{StartedBy, acquire, run_around, run_watched};
+use super::hold::HeldSlots;
 use crate::cli::Reader;
 use crate::exit::{self, Failure};
 use crate::inject::{self, OwnWords};
-use crate::resolve::{Surroundings, path_text};
+use crate::resolve::{Hold, Settings, Surroundings, has_debugger, nextest_threads, path_text};
 
 /// Nextest's own options, before its command, that take the next word as their value.
 const WITH_VALUE: [&str; 7] =
@@ -53,35 +54,74 @@ fn nextest(cargo: &OsStr) -> Command {
 /// Runs tests and ends as nextest ended. Cargo becomes nextest, so that this is nextest's parent.
 fn run_tests(wrapping: Wrapping<'_>, at: usize, cargo: &OsStr) -> Result<ExitCode, Failure> {
     let around = wrapping.around;
-    let prepared = wrapping.prepare(cargo, Reader::Nextest)?;
+    let plan = wrapping.plan(cargo)?;
+    let builds_only = wrapping.only_builds();
+    if let (true, false, Some((pool_file, _))) = (has_debugger(wrapping.words), builds_only, &plan.pool) {
+        return debug(wrapping, &plan.settings, pool_file, cargo);
+    }
+    let holds = plan.hold == Hold::Run && !builds_only;
+    let mut prepared = wrapping.prepare(&plan, cargo, Reader::Nextest)?;
     if !prepared.injected.is_empty() {
         warn_of_scripts(&wrapping.own_words(), around)?;
     }
     let folder = RunFolder::create()?;
-    let with_env = |mut command: Command| {
+    let with_env = |prepared: &Prepared, mut command: Command| {
         command.envs(prepared.env.iter().map(|(name, value)| (name, value)));
         without_own_variables(command, around)
     };
-    let listing = listing::list(&wrapping, at, &folder, with_env(nextest(cargo)))?;
+    let wanted = if holds { Wanted::Always } else { Wanted::ForLeasedTests };
+    let listing = listing::list(&wrapping, at, &folder, with_env(&prepared, nextest(cargo)), wanted)?;
+    if let Listing::Failed(ended) = &listing {
+        // Ending by a signal drops nothing.
+        drop(folder);
+        return Ok(exit_like(ended));
+    }
+    // Behind the listing, which builds: nobody needs a slot for that.
+    let n_useful = if holds { n_useful(&wrapping, at, &listing, &prepared)? } else { 0 };
+    let held = (0 < n_useful).then(|| HeldSlots::take(&plan, n_useful, "nextest", around)).transpose()?;
+    if let (Some(held), Some(pool)) = (&held, &mut prepared.pool) {
+        pool.slots = held.n_slots();
+    }
     let (schedule, is_built) = match &listing {
-        Listing::Failed(ended) => {
-            // Ending by a signal drops nothing.
-            drop(folder);
-            return Ok(exit_like(ended));
-        }
-        Listing::NotMade => (Schedule::of_wrapped(&prepared), false),
+        Listing::NotMade | Listing::Failed(_) => (Schedule::of_wrapped(&prepared), false),
         Listing::Made(listed) => (Schedule::of_list(&prepared, listed, around), true),
     };
     let mut command = nextest(cargo);
     command.args(run_words(&wrapping, at, &prepared, is_built, &write_groups(&schedule, &folder)?));
     command.env(RunNotes::SLOTS, folder.path());
-    let ended = run_watched(with_env(command), &[], StartedBy::Hand)?;
+    let ended = match held {
+        Some(held) => held.run(with_env(&prepared, command), wrapping.between)?,
+        None => run_watched(with_env(&prepared, command), &[], StartedBy::Hand)?,
+    };
     // A run that ends well has run all it was to run, unless that is what another run has left over.
     let is_rerun = !wrapping.own_words().values(&["--rerun", "-R"]).is_empty();
     let ran = if ended == Ended::Exited(0) && !is_rerun { Ran::All } else { Ran::Some };
     report::tell(&folder.notes().slots(), &schedule, ran);
     drop(folder);
     Ok(exit_like(&ended))
+}
+
+/// Nextest puts a debugger in front of a runner as well, where it would see only us. So the one test that it is for has its
+/// slot from here, and no runner.
+fn debug(wrapping: Wrapping<'_>, settings: &Settings, pool_file: &Path, cargo: &OsStr) -> Result<ExitCode, Failure> {
+    let slot = acquire(settings.request(pool_file))?;
+    let mut command = nextest(cargo);
+    command.args(wrapping.words).envs(slot.envs().iter().map(|(name, value)| (name, value)));
+    run_around(slot, without_own_variables(command, wrapping.around), StartedBy::Hand)
+}
+
+/// As many slots as tests can run at once. Benchmarks run one after another.
+fn n_useful(wrapping: &Wrapping<'_>, at: usize, listing: &Listing, prepared: &Prepared) -> Result<usize, Failure> {
+    if wrapping.words[at].as_encoded_bytes().starts_with(b"b") {
+        return Ok(1);
+    }
+    let words = wrapping.own_words();
+    let config = config_file(&words, wrapping.around).map(|path| wrapping.around.read(&path)).transpose()?.flatten();
+    let n_threads = nextest_threads(&words, &config.unwrap_or_default(), wrapping.around);
+    Ok(match listing {
+        Listing::Made(listed) => n_threads.min(listed.n_in_slots(&prepared.wrap)),
+        Listing::NotMade | Listing::Failed(_) => n_threads,
+    })
 }
 
 /// The words with our runner right behind the command, since for nextest the first of several wins, and our test groups

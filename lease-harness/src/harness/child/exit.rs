@@ -3,6 +3,7 @@
 use std::io;
 use std::process::{Command, ExitCode};
 
+use super::super::turns;
 use super::Ended;
 use crate::sys::process::replace_self;
 use crate::sys::signal;
@@ -39,9 +40,13 @@ fn low_byte(code: i32) -> u8 {
 /// Becomes `command`: it runs in place of this program, with the same process number, and finds what it would have
 /// found without us, `SIGPIPE` included. For what needs no slot. Returns only if it cannot be run.
 ///
-/// Nothing is dropped; a lease held by this process ends, since its proof of life is a descriptor that closes here.
+/// Nothing is dropped; a lease held by this process ends, since its proof of life is a descriptor that closes here. The turn
+/// in a slot that a run holds stays with the process.
 pub fn exec(command: Command) -> io::Error {
     let name = command.get_program().to_owned();
-    let error = replace_self(command);
+    let error = match turns::outlive_this_program() {
+        Ok(()) => replace_self(command),
+        Err(error) => error,
+    };
     io::Error::new(error.kind(), format!("cannot run {}: {error}", name.display()))
 }

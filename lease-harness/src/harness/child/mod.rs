@@ -27,7 +27,7 @@ const LOST_GRACE: Duration = Duration::from_millis(500);
 const ORPHANED_GRACE: Duration = Duration::from_millis(250);
 /// How long a command that was asked to end before its starter went may go on cleaning up, before it is asked again.
 /// Cargo does not wait for a test after Ctrl-C; this is as long as nextest waits for one.
-const CLEANUP_GRACE: Duration = Duration::from_secs(10);
+pub(super) const CLEANUP_GRACE: Duration = Duration::from_secs(10);
 
 /// How a command under a grant ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -49,7 +49,7 @@ fn works() {
 #[test]
 fn every_option() {
     check(
-        quote!(pool = "db/pool.json", ttl = 0.5, wait = "1m", owner = "ci", crate = crate::leases),
+        quote!(pool = "db/pool.json", ttl = 0.5, wait = "1m", owner = "ci", reset, crate = crate::leases),
         quote! {
             fn works() {}
         },
@@ -62,7 +62,8 @@ fn works() {
         )
         .ttl_minutes(0.5f64)
         .wait_millis(60000u64)
-        .owner("ci");
+        .owner("ci")
+        .resets();
     const _: () = {
         extern "C" fn register() {
             __LEASE_SITE.register();

@@ -238,7 +238,7 @@ where
             "works",
             "pool.json",
         )
-        .makes_several_tests()
+        .makes_several_tests(::core::cfg!(test))
         .takes_its_slots();
     const _: () = {
         extern "C" fn register() {
@@ -334,7 +334,7 @@ async fn works(#[case] number: u8) {
         )
         .and_pools(&["ports.json"])
         .should_panic(true)
-        .makes_several_tests()
+        .makes_several_tests(::core::cfg!(test))
         .takes_its_slots();
     const _: () = {
         extern "C" fn register() {

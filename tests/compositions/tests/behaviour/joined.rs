@@ -10,7 +10,7 @@ fn every_test_runs_over_the_outer_slot() {
     assert_eq!(code(&output), Some(0), "{}", said(&output));
     let passed = verdicts(&output).values().filter(|verdict| *verdict == "ok").count();
     let entered = package.entered();
-    assert_eq!((passed, entered.len()), (12, 12), "{}", said(&output));
+    assert_eq!((passed, entered.len()), (14, 14), "{}", said(&output));
     assert!(entered.iter().all(|(_, slot)| slot == "outer"), "{entered:?}");
     assert_eq!(package.n_grants(), 1);
     outer.release().unwrap();

@@ -2,8 +2,10 @@
 
 mod joined;
 mod losses;
+mod meeting;
 mod program;
 mod refusals;
+mod resets;
 mod scenario;
 mod taking;
 mod temp_dirs;

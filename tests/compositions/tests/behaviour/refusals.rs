@@ -19,13 +19,14 @@ fn check_nothing_passed(package: &Package, output: &Output, n_tests: usize, said
 /// All scenarios but those of a generator, of which libtest lets one pass; one after the other, so that all are refused for
 /// the same reason.
 const ALL: &[&str] = &["scenario::", "--include-ignored", "--skip", "process_case_panics", "--test-threads=1"];
-const N_ALL: usize = 13;
+const N_ALL: usize = 17;
 
 #[test]
 fn without_a_pool_file() {
     let package = Package::without_pool();
     let output = package.program(ALL).output().unwrap();
     check_nothing_passed(&package, &output, N_ALL, &format!("there is no `{}`", package.pool_file().display()));
+    check_nothing_passed(&package, &output, N_ALL, "it was there when the test was compiled: an archive has no source files");
     assert!(!package.store().exists());
 }
 

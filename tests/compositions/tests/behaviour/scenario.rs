@@ -64,6 +64,13 @@ fn process_ignored() {
 
 #[leased_slot(pool = "behaviour.json")]
 #[test]
+#[cfg_attr(unix, cfg_attr(not(windows), ignore = "run by a test of this program"))]
+fn process_by_condition() {
+    inside_process("process_by_condition");
+}
+
+#[leased_slot(pool = "behaviour.json")]
+#[test]
 #[should_panic]
 fn process_panics() {
     inside_process("process_panics");
@@ -88,6 +95,18 @@ fn process_case_panics(#[case] panics: bool) {
     assert!(!panics);
 }
 
+#[leased_slot(pool = "behaviour.json", reset)]
+#[test]
+fn process_wants_it_clean() {
+    inside_process("process_wants_it_clean");
+}
+
+#[leased_slot(pool = "behaviour.json", reset)]
+#[tokio::test]
+async fn process_wants_it_clean_async() {
+    inside_process("process_wants_it_clean_async");
+}
+
 #[leased_slot(pool = "behaviour.json", wait = 0)]
 #[test]
 fn process_impatient() {
@@ -105,6 +124,13 @@ fn slot(slot: Slot) {
 fn slot_result(slot: &Slot) -> Result<(), String> {
     inside("slot_result", slot.id());
     Ok(())
+}
+
+#[leased_slot(pool = "behaviour.json")]
+#[test]
+#[ignore = "run by a test of this program"]
+fn slot_ignored(slot: Slot) {
+    inside("slot_ignored", slot.id());
 }
 
 #[leased_slot(pool = "behaviour.json")]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread;
 
@@ -32,19 +33,26 @@ fn check(args: &str, envs: &[(&str, &str)], expected: &[&str]) {
 #[test]
 fn a_slot_is_taken_if_and_only_if_a_leased_test_runs() {
     check("--exact scenario::process", &[], &["process"]);
-    check("scenario::process_r --skip process_case_panics", &[], &["process_result"]);
+    check("scenario::process_r", &[], &["process_result"]);
     check("--exact scenario::process scenario::process_result", &[], &["process", "process_result"]);
-    check("scenario::process_r --skip process_case_panics --skip result", &[], &[]);
-    check("nothing_like_it --skip process_case_panics", &[], &[]);
-    check("process_ignored --skip process_case_panics", &[], &[]);
+    check("scenario::process_r --skip result", &[], &[]);
+    check("nothing_like_it", &[], &[]);
+    check("process_ignored", &[], &[]);
     check("process_ignored --ignored", &[], &["process_ignored"]);
     check("--exact scenario::process_ignored --include-ignored", &[], &["process_ignored"]);
+    check("by_condition slot_ignored", &[], &[]);
+    check("by_condition --ignored", &[], &["process_by_condition"]);
+    check("slot_ignored --ignored", &[], &["slot_ignored"]);
     check("--exact scenario::process --list", &[], &[]);
     check("--exact scenario::process --help", &[], &[]);
     check("--exact scenario::process --bench", &[], &[]);
     check("--exact scenario::process --no-such-flag", &[], &[]);
     check("--exact --test-threads 1 -- scenario::process", &[], &["process"]);
     check("scenario::process_case_panics::case_1", &[], &["process_case_panics"]);
+    check("case_1", &[], &["process_case_panics"]);
+    check("process_case_panics --skip case_", &[], &[]);
+    check("process_case_panics::case_3", &[], &[]);
+    check("process_case_panics --ignored", &[], &[]);
 }
 
 #[test]
@@ -64,6 +72,13 @@ fn a_test_that_waits_says_so_although_its_output_is_captured() {
         let line = line.unwrap_or_default();
         assert!(line.contains("pool behaviour saturated — queue position 1"), "{scenario}: {line}");
     }
+}
+
+/// With musl a constructor is given no arguments; the tests above are about that too, where they are built for it.
+#[test]
+fn what_the_standard_library_knows_before_main() {
+    let n_args = lease_compositions::N_ARGS_BEFORE_MAIN.load(Ordering::SeqCst);
+    assert_eq!(n_args, if cfg!(target_env = "musl") { 0 } else { std::env::args_os().count() });
 }
 
 #[test]

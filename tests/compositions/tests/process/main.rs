@@ -2,10 +2,16 @@
 
 #![forbid(unsafe_code)]
 
+/// As with `other_name = { package = "lease-harness" }` in a manifest.
+extern crate lease_harness as other_name;
+
 mod fixtures;
+mod helpers;
 mod plain;
+mod proptest;
 mod renamed;
 mod serial;
+mod smol;
 mod test_context;
 mod test_log;
 mod tokio;

@@ -66,6 +66,13 @@ fn opaque() -> impl Termination {
     ExitCode::SUCCESS
 }
 
+#[test]
+#[leased_slot(pool = "pool.json")]
+fn an_exit_code() -> ExitCode {
+    let _alone = alone_in_the_slot();
+    ExitCode::SUCCESS
+}
+
 #[leased_slot(pool = "pool.json")]
 #[test]
 #[should_panic(expected = "on purpose")]
@@ -93,6 +100,16 @@ fn should_panic_by_condition() {
 #[cfg_attr(unix, leased_slot(pool = "pool.json"))]
 #[test]
 fn leased_by_condition() {
+    let _alone = alone_in_the_slot();
+}
+
+#[cfg_attr(windows, leased_slot(pool = "no such pool.json"))]
+#[test]
+fn not_leased_by_condition() {}
+
+#[leased_slot(pool = "pool.json")]
+#[cfg_attr(unix, test)]
+fn a_test_by_condition() {
     let _alone = alone_in_the_slot();
 }
 

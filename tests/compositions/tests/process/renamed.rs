@@ -13,3 +13,9 @@ use crate::alone_in_the_slot;
 fn found_by_its_path() {
     let _alone = alone_in_the_slot();
 }
+
+#[::other_name::leased_slot(pool = "pool.json", crate = ::other_name)]
+#[test]
+fn found_by_another_name() {
+    let _alone = alone_in_the_slot();
+}

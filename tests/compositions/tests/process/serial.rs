@@ -1,7 +1,7 @@
 //! serial_test. Which lock is taken first follows the order; one order in one suite, or two tests wait for each other.
 
 use lease_harness::leased_slot;
-use serial_test::serial;
+use serial_test::{parallel, serial};
 
 use crate::alone_in_the_slot;
 
@@ -25,4 +25,20 @@ fn serial_first() {
 async fn with_tokio() {
     let _alone = alone_in_the_slot();
     tokio::task::yield_now().await;
+}
+
+#[tokio::test]
+#[serial(async_test)]
+#[leased_slot(pool = "pool.json")]
+async fn below_with_tokio() -> Result<(), std::env::VarError> {
+    let _alone = alone_in_the_slot();
+    tokio::task::yield_now().await;
+    std::env::var("POOL_SLOT_ID").map(drop)
+}
+
+#[leased_slot(pool = "pool.json")]
+#[test]
+#[parallel(slot_first)]
+fn parallel_to_others() {
+    let _alone = alone_in_the_slot();
 }

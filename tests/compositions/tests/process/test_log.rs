@@ -22,3 +22,18 @@ async fn above_tokio() {
     let _alone = alone_in_the_slot();
     tokio::task::yield_now().await;
 }
+
+#[test_log::test(tokio::test)]
+#[leased_slot(pool = "pool.json")]
+async fn below_tokio() {
+    let _alone = alone_in_the_slot();
+    tokio::task::yield_now().await;
+}
+
+#[leased_slot(pool = "pool.json")]
+#[test_log::test]
+#[should_panic(expected = "on purpose")]
+fn should_panic() {
+    let _alone = alone_in_the_slot();
+    panic!("on purpose");
+}

@@ -34,6 +34,20 @@ fn the_loss_of_any_slot_ends_the_process() {
 }
 
 #[test]
+fn all_slots_are_cleaned_for_a_test_that_asks_for_it() {
+    let scene = Scene::new();
+    for (pool, variable) in [("db", "DB"), ("ports", "PORT")] {
+        scene.write(pool, &format!(r#""grantEnv": {{"{variable}": "{{id}}"}}, "reset": "echo {pool} cleaned >> log; :""#));
+    }
+    let scenarios = ["--exact", "--test-threads=1", "scenario::process", "scenario::process_wants_them_clean"];
+    let output = scene.package.program(&scenarios).output().unwrap();
+    assert_eq!(code(&output), Some(0), "{}", said(&output));
+    let done: Vec<_> = scene.package.entered().into_iter().map(|(name, _)| name).collect();
+    // The pool that has no provision is made clean by its reset, once for the grant.
+    assert_eq!(done, ["db", "ports", "process", "db", "ports", "process_wants_them_clean"]);
+}
+
+#[test]
 fn all_slots_are_given_back() {
     for scenario in ["scenario::process", "scenario::process_async", "scenario::slots", "scenario::slots_panic"] {
         let scene = Scene::new();

@@ -72,6 +72,12 @@ fn process_reversed() -> Result<(), String> {
     Ok(())
 }
 
+#[leased_slot(pools("db.json", "ports.json"), reset)]
+#[test]
+fn process_wants_them_clean() {
+    inside_process("process_wants_them_clean");
+}
+
 #[leased_slot(pools("db.json", "ports.json"))]
 #[tokio::test]
 async fn process_async() {

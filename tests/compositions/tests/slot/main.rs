@@ -3,10 +3,17 @@
 
 #![forbid(unsafe_code)]
 
+/// As with `other_name = { package = "lease-harness" }` in a manifest.
+extern crate lease_harness as other_name;
+
+mod access;
 mod fixtures;
 mod guard;
 mod others;
 mod plain;
+mod proptest;
+mod smol;
+mod spelled;
 mod tokio;
 
 use std::sync::atomic::AtomicBool;

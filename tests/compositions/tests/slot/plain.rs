@@ -1,5 +1,6 @@
 //! Nothing but the standard library.
 
+use std::fmt::Display;
 use std::sync::Barrier;
 use std::thread;
 
@@ -72,6 +73,29 @@ fn a_generic_helper_with_patterns() {
     assert_eq!(helper(&text, vec!["value"], (1, 2)), ("text", "value".to_owned(), 1));
 }
 
+#[leased_slot(pool = "pool.json")]
+fn opaque_helper<const N: usize>(values: &[impl Display; N], slot: &Slot) -> Vec<String> {
+    let _alone = alone_in(slot);
+    values.iter().map(ToString::to_string).collect()
+}
+
+/// An associated function without `self` is a function like others.
+struct Suite<'a, T>(&'a T);
+
+impl<'a, T: Sync> Suite<'a, T> {
+    #[leased_slot(pool = "pool.json")]
+    fn with_slot(value: &'a T, slot: Slot) -> Suite<'a, T> {
+        let _alone = alone_in(&slot);
+        Suite(value)
+    }
+}
+
+#[test]
+fn helpers_of_every_kind() {
+    assert_eq!(opaque_helper(&[1, 2]), ["1", "2"]);
+    assert_eq!(*Suite::with_slot(&7).0, 7);
+}
+
 /// Two of a process's tests really hold two slots at once.
 #[test]
 fn as_many_at_once_as_the_pool_has() {
@@ -89,4 +113,17 @@ fn as_many_at_once_as_the_pool_has() {
         (meet(&meeting), other.join().unwrap())
     });
     assert_ne!(one, other);
+}
+
+#[test]
+fn a_pool_file_that_was_never_there() {
+    #[leased_slot(pool = "pol.json")]
+    fn helper(_: Slot) {}
+    let payload = std::panic::catch_unwind(helper).unwrap_err();
+    let said = payload.downcast_ref::<String>().unwrap();
+    let near = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("pool.json");
+    assert!(
+        said.contains(&format!("; did you mean `{}`?; nor was there one when the test was compiled", near.display())),
+        "{said}"
+    );
 }
