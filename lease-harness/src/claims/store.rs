@@ -232,7 +232,7 @@ impl ClaimStore {
     }
 
     pub(super) fn queue(&self) -> Queue {
-        Queue::new(self.dir.join("queue.json"))
+        Queue::new(self.dir.join("waiters.json"))
     }
 
     /// Whether nothing proves that the waiter is gone.

@@ -7,6 +7,7 @@
 
 mod claims;
 mod claims_scenarios;
+mod claims_stage;
 mod cli;
 mod decisions;
 mod failure;
