@@ -15,6 +15,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use lease_harness::claims::ClaimsError;
 use lease_harness::harness::{Ended, exit_like};
 use lease_harness::pool::{PoolError, PoolErrorKind, PoolFileError};
 use lease_harness::store::{StoreError, StoreErrorKind, errno_name};
@@ -141,6 +142,17 @@ impl From<StoreError> for Failure {
     }
 }
 
+impl From<ClaimsError> for Failure {
+    fn from(error: ClaimsError) -> Self {
+        let code = match &error {
+            error if error.is_refusal() => REFUSED,
+            ClaimsError::Refused(_) => USAGE,
+            ClaimsError::Store(_) | ClaimsError::Damaged(_) => INTERNAL,
+        };
+        Self::of(code, error)
+    }
+}
+
 impl From<PoolError> for Failure {
     fn from(error: PoolError) -> Self {
         let code = match error.kind() {
@@ -182,6 +194,11 @@ pub(crate) fn report(failure: &(dyn Error + 'static)) {
 /// Prints a warning.
 pub(crate) fn warn(message: &str) {
     say("warning", message);
+}
+
+/// Prints a line that is neither: how a wait goes on.
+pub(crate) fn tell(message: &str) {
+    let _ = writeln!(io::stderr(), "{message}");
 }
 
 /// Prints what is no trouble but would make people wonder.

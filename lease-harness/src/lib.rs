@@ -43,6 +43,8 @@ pub mod store;
 
 pub mod pool;
 
+pub mod claims;
+
 pub mod harness;
 
 #[doc(hidden)]
@@ -51,7 +53,7 @@ pub mod __private;
 #[cfg(feature = "mimic")]
 pub mod mimic;
 
-pub use harness::{Slot, SlotError, SlotErrorKind, SlotRequest, Wait, Waiting};
+pub use harness::{ClaimRequest, ClaimSet, Slot, SlotError, SlotErrorKind, SlotRequest, Wait, Waiting};
 #[doc = include_str!("leased_slot.md")]
 #[doc(inline)]
 pub use lease_harness_macros::leased_slot;

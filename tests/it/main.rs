@@ -2,6 +2,7 @@
 
 mod baton;
 mod chance;
+mod claims;
 mod crowd;
 mod damage;
 mod deferred;

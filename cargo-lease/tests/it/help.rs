@@ -73,7 +73,8 @@ fn families() {
     let store = ["acquire", "heartbeat", "release", "status", "reap", "list", "reconcile"];
     let pool =
         ["acquire", "request", "claim", "cancel", "heartbeat", "reset", "release", "reprovision", "health", "status", "pump"];
-    for (family, operations) in [("store", &store[..]), ("pool", &pool)] {
+    let claims = ["acquire", "renew", "release", "release-exact", "release-process", "assert", "list"];
+    for (family, operations) in [("store", &store[..]), ("pool", &pool), ("claims", &claims)] {
         check(&format!("{family}.txt"), &[family, "--help"]);
         for operation in operations {
             check(&format!("{family}-{operation}.txt"), &[family, operation, "--help"]);

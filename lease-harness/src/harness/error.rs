@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::times::{as_written, minutes};
+use crate::claims::ClaimsError;
 use crate::json::Json;
 use crate::pool::{Outcome, PoolError, PoolErrorKind};
 use crate::store::{StoreError, StoreErrorKind};
@@ -104,6 +105,17 @@ impl From<PoolError> for SlotError {
         };
         let answer = error.failure().cloned().map(Box::new);
         Self { answer, ..Self::wrap(kind, error) }
+    }
+}
+
+impl From<ClaimsError> for SlotError {
+    fn from(error: ClaimsError) -> Self {
+        let kind = match &error {
+            error if error.is_refusal() => SlotErrorKind::Refused,
+            ClaimsError::Refused(_) => SlotErrorKind::Usage,
+            ClaimsError::Store(_) | ClaimsError::Damaged(_) => SlotErrorKind::Internal,
+        };
+        Self::wrap(kind, error)
     }
 }
 

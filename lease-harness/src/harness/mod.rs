@@ -2,6 +2,7 @@
 
 pub(crate) mod background;
 mod child;
+mod claims;
 pub mod detached;
 mod ending;
 mod error;
@@ -19,6 +20,7 @@ mod turns;
 mod who;
 
 pub use child::{Child, Ended, LossWatch, exec, exit_like};
+pub use claims::{ClaimRequest, ClaimSet};
 pub use ending::Ending;
 pub use error::{SlotError, SlotErrorKind};
 pub use grants::BetweenTests;

@@ -96,3 +96,9 @@ fn half_of(char: char) -> Option<u16> {
     let unit = u32::from(char).checked_sub(SHIFT)?;
     u16::try_from(unit).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit))
 }
+
+/// The text without white space around it, as `String.prototype.trim` sees white space: with the byte order mark, and
+/// without the "next line" of U+0085.
+pub fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}')
+}

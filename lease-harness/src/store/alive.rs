@@ -16,6 +16,8 @@ use crate::sys::disk::{self, At};
 use crate::sys::lock::{self, Tried};
 
 const FOLDER: &str = ".alive";
+/// The folder of claims, one folder a scope in it. Its name begins with a dot, so that other programs pass it by.
+pub(crate) const CLAIMS: &str = ".claims";
 /// A file in the making, not yet locked, is nobody's proof; after this long its maker is gone.
 const MAKING_LIMIT: Duration = Duration::from_secs(60);
 
@@ -177,15 +179,15 @@ pub(super) fn collect(dir: &Path) -> StoreResult<()> {
     Ok(())
 }
 
-/// Every document that may name a proof: the JSON files of the store, of the folders in it, and the guards' holders.
+/// Every document that may name a proof: the JSON files of the store, of the folders in it, of the scopes of claims, and the
+/// guards' holders.
 fn documents(dir: &Path) -> StoreResult<Vec<Vec<u8>>> {
     let mut texts = Vec::new();
     let mut folders = vec![dir.to_owned()];
-    for name in disk::names(dir)? {
-        let path = dir.join(&name);
-        if (!name.starts_with('.') || name.starts_with(".guard-")) && path.is_dir() {
-            folders.push(path);
-        }
+    folders.extend(folders_in(dir, |name| !name.starts_with('.') || name.starts_with(".guard-"))?);
+    for scope in folders_in(&dir.join(CLAIMS), |_| true)? {
+        folders.extend(folders_in(&scope, |_| true)?);
+        folders.push(scope);
     }
     for folder in folders {
         for name in disk::names(&folder)? {
@@ -196,6 +198,12 @@ fn documents(dir: &Path) -> StoreResult<Vec<Vec<u8>>> {
         }
     }
     Ok(texts)
+}
+
+fn folders_in(dir: &Path, is_meant: impl Fn(&str) -> bool) -> StoreResult<Vec<PathBuf>> {
+    let names = disk::names(dir)?;
+    let folders = names.iter().filter(|name| is_meant(name)).map(|name| dir.join(name));
+    Ok(folders.filter(|path| path.is_dir()).collect())
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {

@@ -17,7 +17,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(240);
 /// after waking up we know whether we still hold what others may have taken meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// A lease to be kept alive.
+/// What the heart keeps alive.
+pub(crate) trait KeptAlive: Send + Sync {
+    /// Keeps it alive until the next beat, or says why that cannot be.
+    fn beat(&self) -> Pulse;
+    /// Time between two beats.
+    fn every(&self) -> Duration;
+}
+
+/// A lease of a store, to be kept alive.
 #[derive(Clone, Debug)]
 pub(crate) struct Beaten {
     pub(crate) store: LeaseStore,
@@ -47,10 +55,11 @@ impl Beat {
     /// Keeps a lease alive from now on; `on_lost` is called, on the heart's thread, if that cannot be done any more.
     ///
     /// Fails when no thread can be had.
-    pub(crate) fn start(lease: Beaten, on_lost: impl FnMut(String) + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn start(lease: impl KeptAlive + 'static, on_lost: impl FnMut(String) + Send + 'static) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let due = since_boot() + jittered(lease.every, id);
+        let due = since_boot() + jittered(lease.every(), id);
+        let lease = Arc::new(lease);
         let mut body = heart().lock();
         body.leases.push(Beating { id, lease, due, failed: false, on_lost: Some(Box::new(on_lost)) });
         body.wake(heart())?;
@@ -117,7 +126,7 @@ struct Body {
 
 struct Beating {
     id: u64,
-    lease: Beaten,
+    lease: Arc<dyn KeptAlive>,
     /// By the clock that also counts while the machine sleeps.
     due: Duration,
     failed: bool,
@@ -156,10 +165,10 @@ impl Heart {
 
     fn beat_one<'a>(&'a self, mut body: MutexGuard<'a, Body>, due: Duration) -> MutexGuard<'a, Body> {
         let Some(beating) = body.leases.iter().find(|beating| beating.due == due) else { return body };
-        let (id, lease) = (beating.id, beating.lease.clone());
+        let (id, lease) = (beating.id, Arc::clone(&beating.lease));
         body.beating_now = Some(id);
         drop(body);
-        let pulse = beat(&lease);
+        let pulse = lease.beat();
         let mut body = self.lock();
         if let Some(on_lost) = body.note(id, &pulse) {
             drop(body);
@@ -196,7 +205,7 @@ impl Body {
     fn note(&mut self, id: u64, pulse: &Pulse) -> Option<OnLost> {
         let place = self.leases.iter().position(|beating| beating.id == id)?;
         let beating = &mut self.leases[place];
-        let every = beating.lease.every;
+        let every = beating.lease.every();
         match pulse {
             Pulse::Good => {
                 beating.failed = false;
@@ -221,7 +230,8 @@ fn jittered(every: Duration, seed: u64) -> Duration {
     every.mul_f64(0.9 + f64::from(u32::try_from(spread).unwrap_or_default()) / 1000.0)
 }
 
-enum Pulse {
+/// How a beat went.
+pub(crate) enum Pulse {
     Good,
     /// The lease may still be ours, but it could not be said.
     Failed(String),
@@ -229,21 +239,27 @@ enum Pulse {
     Lost(String),
 }
 
-fn beat(lease: &Beaten) -> Pulse {
-    if let Ok(Some(proof)) = lease.store.proof_of_life() {
-        proof.beat();
+impl KeptAlive for Beaten {
+    fn beat(&self) -> Pulse {
+        if let Ok(Some(proof)) = self.store.proof_of_life() {
+            proof.beat();
+        }
+        let kind = &self.kind;
+        match self.store.heartbeat(kind, &self.owner, &self.token) {
+            Ok(Refreshed::Refreshed { .. }) => Pulse::Good,
+            Ok(Refreshed::NotHeld { .. }) => Pulse::Lost(format!("lease {kind} was released or reaped by somebody else")),
+            Ok(Refreshed::Expired { .. }) => {
+                Pulse::Lost(format!("lease {kind} expired before it could be refreshed (was this process suspended?)"))
+            }
+            Ok(Refreshed::NotOwner { holder, .. }) => {
+                Pulse::Lost(format!("lease {kind} was taken over; it is held by {} now{}", or_nobody(holder), since(self)))
+            }
+            Err(error) => Pulse::Failed(format!("lease {kind} could not be refreshed twice in a row: {}", chain(&error))),
+        }
     }
-    let kind = &lease.kind;
-    match lease.store.heartbeat(kind, &lease.owner, &lease.token) {
-        Ok(Refreshed::Refreshed { .. }) => Pulse::Good,
-        Ok(Refreshed::NotHeld { .. }) => Pulse::Lost(format!("lease {kind} was released or reaped by somebody else")),
-        Ok(Refreshed::Expired { .. }) => {
-            Pulse::Lost(format!("lease {kind} expired before it could be refreshed (was this process suspended?)"))
-        }
-        Ok(Refreshed::NotOwner { holder, .. }) => {
-            Pulse::Lost(format!("lease {kind} was taken over; it is held by {} now{}", or_nobody(holder), since(lease)))
-        }
-        Err(error) => Pulse::Failed(format!("lease {kind} could not be refreshed twice in a row: {}", chain(&error))),
+
+    fn every(&self) -> Duration {
+        self.every
     }
 }
 

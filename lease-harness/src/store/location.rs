@@ -38,7 +38,8 @@ fn default_root(outside: Option<&Path>, cwd: &Path) -> PathBuf {
 ///
 /// Read from the repository's own files and not asked of `git`, so that a hook's `GIT_DIR` and `GIT_WORK_TREE` cannot
 /// lead elsewhere (gitrepository-layout(5): `.git` as a file, `commondir`).
-fn main_checkout(dir: &Path) -> Option<PathBuf> {
+#[must_use]
+pub fn main_checkout(dir: &Path) -> Option<PathBuf> {
     dir.ancestors().find_map(checkout_at)
 }
 

@@ -31,6 +31,7 @@ use guard::{Guard, Rooms};
 
 pub use date::parse as parse_time;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
+pub use location::main_checkout;
 pub use options::StoreOptions;
 pub use outcome::{Acquired, Reaped, Reconciled, Refreshed, Released, Status};
 pub use owner::OwnerFence;
@@ -41,9 +42,9 @@ pub use crate::sys::clock::{Clock, Ids};
 pub use crate::sys::disk::errno_name;
 pub use crate::sys::env::Env;
 
-pub(crate) use alive::{ProofOfLife, Vital, folder as alive_folder};
+pub(crate) use alive::{CLAIMS, ProofOfLife, Vital, folder as alive_folder};
 pub(crate) use error::chain;
-pub(crate) use heartbeat::{Beat, Beaten, LostNote, pause_for, quiesce, resume};
+pub(crate) use heartbeat::{Beat, Beaten, KeptAlive, LostNote, Pulse, pause_for, quiesce, resume};
 pub(crate) use journal::{iso, note};
 pub(crate) use owner::quoted;
 pub(crate) use record::to_f64;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -147,6 +147,49 @@ pub(crate) fn append_line(path: &Path, line: &str) -> DiskResult<()> {
     bytes.extend_from_slice(line.as_bytes());
     bytes.push(b'\n');
     file.write_all(&bytes).at("append to", path)
+}
+
+/// Puts bytes behind the first `length` bytes of a file, in place of whatever stands there; the file is made if there is none.
+/// On failure it has its first `length` bytes again, as far as the system lets it.
+pub(crate) fn append_at(path: &Path, length: u64, bytes: &[u8], is_flushed: bool) -> DiskResult<()> {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).at("open", path)?;
+    let write = |mut file: &File| {
+        file.set_len(length)?;
+        file.seek(SeekFrom::Start(length))?;
+        file.write_all(bytes)?;
+        if is_flushed { file.sync_data() } else { Ok(()) }
+    };
+    write(&file).inspect_err(|_| drop(file.set_len(length))).at("append to", path)
+}
+
+/// As [`replace`], for a file that one process at a time writes; and the new one is on the device before it has the name.
+pub(crate) fn replace_flushed(path: &Path, bytes: &[u8]) -> DiskResult<()> {
+    let written = Written::write(beside(path), bytes)?;
+    File::open(&written.0).and_then(|file| file.sync_data()).at("flush", &written.0)?;
+    written.place(path)?;
+    let folder = path.parent().unwrap_or(path);
+    File::open(folder).and_then(|folder| folder.sync_all()).at("flush", folder)
+}
+
+/// As [`replace`], for a file that one process at a time writes.
+pub(crate) fn replace_beside(path: &Path, bytes: &[u8]) -> DiskResult<()> {
+    replace(path, beside(path), bytes)
+}
+
+/// A name in the same folder for a file that one process at a time writes: what a killed one leaves, the next one replaces.
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".tmp-{name}"))
+}
+
+/// Creates a folder with all that lead to it.
+pub(crate) fn create_dirs(path: &Path) -> DiskResult<()> {
+    fs::create_dir_all(path).at("create", path)
+}
+
+/// The size of a file in bytes, if it can be told.
+pub(crate) fn size_of(path: &Path) -> Option<u64> {
+    fs::symlink_metadata(path).ok().map(|found| found.len())
 }
 
 /// Removes a file; true if it was there.

@@ -41,7 +41,8 @@ pub(super) fn load(name: &'static str) -> VectorFile {
     let path = folder.join(format!("{name}.json"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let document = Json::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let cases = document.as_array().expect("a vector file is a list").iter().map(case).collect();
+    let cases = document.as_array().or_else(|| document.get("cases")?.as_array()).expect("a vector file is a list");
+    let cases = cases.iter().enumerate().map(|(case_idx, body)| case(case_idx, body)).collect();
     VectorFile { name, cases, is_ours }
 }
 
@@ -49,11 +50,15 @@ fn same_folder(left: &Path, right: &Path) -> bool {
     matches!((left.canonicalize(), right.canonicalize()), (Ok(left), Ok(right)) if left == right)
 }
 
-fn case(body: &Json) -> Case {
-    let tags = body.get("tags").and_then(Json::as_array).unwrap_or_default();
+/// A case without tags is one that binds, and one without a name has its rule and its place.
+fn case(case_idx: usize, body: &Json) -> Case {
+    let tags = body.get("tags").and_then(Json::as_array);
+    let tags = tags.map(|tags| tags.iter().filter_map(Json::as_str).map(str::to_owned).collect());
+    let rule = || body.get("rule").or_else(|| body.get("fn")).and_then(Json::as_str).unwrap_or_default();
+    let name = body.get("name").and_then(Json::as_str).map(str::to_owned);
     Case {
-        name: text(body, "name").to_owned(),
-        tags: tags.iter().filter_map(Json::as_str).map(str::to_owned).collect(),
+        name: name.unwrap_or_else(|| format!("{case_idx} {}", rule())),
+        tags: tags.unwrap_or_else(|| vec!["normal".to_owned()]),
         body: body.clone(),
     }
 }

@@ -5,6 +5,9 @@
 //! folder every case is counted, and a decision that nothing needs is an error; in another folder, whose cases nobody
 //! has looked at yet, only the binding ones decide.
 
+mod claims;
+mod claims_scenarios;
+mod claims_stage;
 mod cli;
 mod decisions;
 mod failure;

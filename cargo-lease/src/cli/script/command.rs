@@ -196,6 +196,7 @@ impl Flag {
             Takes::Millis => arg.value_parser(value::millis),
             Takes::Json => arg.value_parser(value::payload),
             Takes::Process => arg.value_parser(value::process),
+            Takes::Claims => arg.value_parser(value::claim).action(ArgAction::Append),
         }
     }
 }
@@ -210,6 +211,7 @@ impl Takes {
             Self::Millis => "N",
             Self::Json => "JSON",
             Self::Process => "PID",
+            Self::Claims => "MODE:KEY",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What was typed behind `store` and `pool`, the two families for scripts.
+//! What was typed behind `store`, `pool` and `claims`, the families for scripts.
 //!
 //! They take the place of other programs of the format, so they read their words as those do: an option may stand before
 //! or behind the operation, its value may look like an option, of a repeated one the last counts, and an operation
@@ -13,16 +13,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ArgMatches;
+use lease_harness::claims::Claim;
 use lease_harness::json::Json;
 
 pub(crate) use command::{definitions, parse};
-pub(crate) use table::{DETACHED, Op, PoolOp, StoreOp};
+pub(crate) use table::{ClaimsOp, DETACHED, Op, PoolOp, StoreOp};
 
 use super::LeaseOptions;
 use table::Family;
 
 /// The families by name, as they stand in the help.
-const FAMILIES: [&Family; 2] = [&table::STORE, &table::POOL];
+const FAMILIES: [&Family; 3] = [&table::STORE, &table::POOL, &table::CLAIMS];
 
 /// The family with this name.
 pub(crate) fn family(name: &OsString) -> Option<&'static Family> {
@@ -36,7 +37,7 @@ pub(crate) struct Call {
     pub(crate) options: Options,
 }
 
-/// The options of both families. An empty value is none, but for those that name something: there it is a wrong name.
+/// The options of all families. An empty value is none, but for those that name something: there it is a wrong name.
 #[derive(Debug)]
 pub(crate) struct Options {
     /// Those that commands for people have as well: pool, store, owner pattern, session, commands.
@@ -46,6 +47,18 @@ pub(crate) struct Options {
     pub(crate) token: String,
     pub(crate) slot: String,
     pub(crate) request: String,
+    pub(crate) scope: String,
+    pub(crate) process: String,
+    /// The id of a lease on a claim.
+    pub(crate) lease_id: String,
+    pub(crate) claims: Vec<Claim>,
+    /// `--claims`, `--refs` and `--identity`; null if not given.
+    pub(crate) more_claims: Json,
+    pub(crate) refs: Json,
+    pub(crate) identity: Json,
+    pub(crate) is_ephemeral: bool,
+    /// The lifetime of claims.
+    pub(crate) ttl: Option<Duration>,
     pub(crate) payload: Json,
     pub(crate) ttl_minutes: Option<f64>,
     pub(crate) wait: Option<Duration>,
@@ -97,6 +110,15 @@ impl Options {
             token: typed.name("token"),
             slot: typed.name("slot"),
             request: typed.name("request"),
+            scope: typed.name("scope"),
+            process: typed.name("process"),
+            lease_id: typed.name("lease"),
+            claims: typed.values("claim"),
+            more_claims: typed.value("claims").unwrap_or_default(),
+            refs: typed.value("refs").unwrap_or_default(),
+            identity: typed.value("identity").unwrap_or_default(),
+            is_ephemeral: typed.is_set("ephemeral"),
+            ttl: typed.value("ttl-ms").flatten(),
             payload: typed.value("payload").unwrap_or_default(),
             ttl_minutes: typed.value("ttl").flatten(),
             wait: typed.value("wait-ms").flatten(),
@@ -121,6 +143,10 @@ struct Typed<'a>(&'a mut ArgMatches);
 impl Typed<'_> {
     fn value<T: Clone + Send + Sync + 'static>(&mut self, flag: &str) -> Option<T> {
         self.0.try_remove_one(flag).ok().flatten()
+    }
+
+    fn values<T: Clone + Send + Sync + 'static>(&mut self, flag: &str) -> Vec<T> {
+        self.0.try_remove_many(flag).ok().flatten().into_iter().flatten().collect()
     }
 
     fn name(&mut self, flag: &str) -> String {

@@ -29,6 +29,7 @@ fn all_options(family: &Family) -> Vec<String> {
         table::Takes::Nothing if table::SHAPES.contains(&flag.name) => None,
         table::Takes::Nothing => Some(format!("--{}", flag.name)),
         table::Takes::Text(_) | table::Takes::Path(_) => Some(format!("--{}=x", flag.name)),
+        table::Takes::Claims => Some(format!("--{}=read:x", flag.name)),
         table::Takes::Minutes | table::Takes::Millis | table::Takes::Json | table::Takes::Process => {
             Some(format!("--{}=5", flag.name))
         }

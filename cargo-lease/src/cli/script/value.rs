@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lease_harness::claims::{Claim, Mode, UnknownMode};
 use lease_harness::json::{Json, number_from_text};
 use lease_harness::store::LONGEST_TTL_MINUTES;
 
@@ -24,6 +25,13 @@ pub(super) fn millis(text: &str) -> Result<Option<Duration>, String> {
 pub(super) fn process(text: &str) -> Result<Option<u32>, String> {
     let refused = || "must be the number of a process".to_owned();
     given(text, || text.trim().parse().ok().filter(|number| 0 < *number && *number <= i32::MAX as u32).ok_or_else(refused))
+}
+
+/// A claim: how a resource is wanted, and which.
+pub(super) fn claim(text: &str) -> Result<Claim, String> {
+    let (mode, key) = text.split_once(':').ok_or("must be MODE:KEY, as in read:schema")?;
+    let mode: Mode = mode.parse().map_err(|error: UnknownMode| error.to_string())?;
+    Claim::new(key, mode).map_err(|error| error.to_string())
 }
 
 /// A document. There is none that is empty.

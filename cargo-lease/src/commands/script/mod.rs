@@ -3,6 +3,7 @@
 
 mod acquire;
 mod answer;
+mod claims;
 mod deferred;
 mod detached;
 mod nextest_env;
@@ -25,5 +26,6 @@ pub(super) fn run(call: &Call, around: &Surroundings) -> Result<ExitCode, Failur
     match call.op {
         Op::Store(op) => store::run(op, &call.options, around),
         Op::Pool(op) => pool::run(op, &call.options, around),
+        Op::Claims(op) => claims::run(op, &call.options, around),
     }
 }

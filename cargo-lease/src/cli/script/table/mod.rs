@@ -1,8 +1,10 @@
 //! The families as tables: their options, and their operations with what each needs and shows.
 
+mod claims;
 mod pool;
 mod store;
 
+pub(super) use claims::CLAIMS;
 pub(super) use pool::POOL;
 pub(super) use store::STORE;
 
@@ -11,6 +13,19 @@ pub(super) use store::STORE;
 pub(crate) enum Op {
     Store(StoreOp),
     Pool(PoolOp),
+    Claims(ClaimsOp),
+}
+
+/// What is done with claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClaimsOp {
+    Acquire,
+    Renew,
+    Release,
+    ReleaseExact,
+    ReleaseProcess,
+    Assert,
+    List,
 }
 
 /// What is done with a lease of the store.
@@ -73,6 +88,8 @@ pub(super) enum Takes {
     Millis,
     Json,
     Process,
+    /// A claim, as often as it is given.
+    Claims,
 }
 
 /// An operation.

@@ -1,0 +1,232 @@
+//! Inside the lock of a scope: what reads again before it removes, and what writes.
+
+use std::collections::BTreeSet;
+
+use super::error::{ClaimsError, ClaimsResult};
+use super::index::{Bucket, Index};
+use super::lease::ClaimLease;
+use super::ledger::{Ledger, Traces};
+use super::names::file_stem;
+use super::place::{claims_folder, enter};
+use super::refusal::Refusal;
+use super::scope::{Scope, SetWanted, Source, Waiter};
+use super::spec::Claim;
+use super::store::{ClaimStore, in_order, owners_in};
+use super::tokens::Tokens;
+use crate::json::{Json, Object, object};
+use crate::store::iso;
+use crate::sys::disk;
+use crate::sys::lock::LockedPlace;
+
+/// Inside the lock of a scope.
+pub(super) struct Entered<'a> {
+    claims: &'a ClaimStore,
+    pub(super) now_ms: i64,
+    _lock: LockedPlace,
+}
+
+impl<'a> Entered<'a> {
+    pub(super) fn new(claims: &'a ClaimStore, lock: LockedPlace) -> Self {
+        Self { claims, now_ms: claims.store().now_ms(), _lock: lock }
+    }
+
+    pub(super) fn index(&self) -> Index {
+        Index::new(self.claims.dir().join("index"))
+    }
+
+    fn ledger(&self) -> Ledger {
+        Ledger::new(&claims_folder(self.claims.store()), self.claims.dir())
+    }
+
+    /// An id that nobody else has.
+    fn fresh_id(&self, prefix: &str) -> String {
+        let random = self.claims.store().ids().fresh().replace('-', "");
+        format!("{prefix}-{}-{}", self.now_ms, random.get(..8).unwrap_or(&random))
+    }
+
+    /// Puts who asks behind all others.
+    ///
+    /// # Errors
+    /// `LEASE_HOLD_AND_WAIT` when he holds something in the scope.
+    pub(super) fn enqueue(&self, wanted: &SetWanted<'_>, digest: String, alive: Option<&str>) -> ClaimsResult<Waiter> {
+        let owner = wanted.owner;
+        if !self.reaped(&file_stem(owner))?.is_empty() {
+            let about = format!("{owner} holds claims of this scope; give them back first, or claim all at once");
+            return Err(Refusal::new("LEASE_HOLD_AND_WAIT", about).into());
+        }
+        let waiter = Waiter {
+            id: self.fresh_id("WAITER"),
+            owner: owner.to_owned(),
+            digest,
+            claims: wanted.claims.to_vec(),
+            since_ms: self.now_ms,
+            alive: alive.map(str::to_owned),
+        };
+        let mut waiters = self.claims.waiters()?;
+        waiters.push(waiter.clone());
+        self.claims.queue().write(&waiters)?;
+        Ok(waiter)
+    }
+
+    pub(super) fn dequeue(&self, id: &str) -> ClaimsResult<()> {
+        let all = self.claims.queue().read()?;
+        let others: Vec<_> = all.into_iter().filter(|waiter| waiter.id != id && self.claims.lives(waiter)).collect();
+        self.claims.queue().write(&others)
+    }
+
+    /// Who came before a waiter, or everybody for who does not wait.
+    pub(super) fn waiters_before(&self, waiter: Option<&str>) -> ClaimsResult<Vec<Waiter>> {
+        match waiter {
+            Some(id) => self.claims.waiters_before(id),
+            None => self.claims.waiters(),
+        }
+    }
+
+    pub(super) fn scope_of(&self, owner: &str) -> ClaimsResult<Scope> {
+        Ok(Scope::new(self.claims.scope(), self.reaped(&file_stem(owner))?))
+    }
+
+    /// The leases of an owner, and all that may conflict with something in these places.
+    pub(super) fn around(&self, owner: &str, buckets: Option<BTreeSet<Bucket>>) -> ClaimsResult<Vec<ClaimLease>> {
+        self.provide_index()?;
+        let mut owners = match &buckets {
+            Some(buckets) => self.index().owners(buckets)?,
+            None => owners_in(&self.claims.owners())?,
+        };
+        owners.insert(file_stem(owner));
+        let (mut leases, mut gone) = (Vec::new(), BTreeSet::new());
+        for stem in owners {
+            let of_owner = self.reaped(&stem)?;
+            if of_owner.is_empty() {
+                gone.insert(stem);
+            }
+            leases.extend(of_owner);
+        }
+        if let Some(buckets) = &buckets {
+            gone.remove(&file_stem(owner));
+            self.index().forget(buckets, &gone)?;
+        }
+        Ok(in_order(leases))
+    }
+
+    fn provide_index(&self) -> ClaimsResult<()> {
+        if self.index().is_of_this_boot()? {
+            return Ok(());
+        }
+        let mut held = Vec::new();
+        for stem in owners_in(&self.claims.owners())? {
+            held.extend(self.claims.read(&stem)?.into_iter().map(|lease| (stem.clone(), lease.key)));
+        }
+        self.index().rebuild(held.iter().map(|(stem, key)| (stem.as_str(), key)))
+    }
+
+    /// The leases of an owner that are held. Those that are over are taken out of his file, and it is told.
+    fn reaped(&self, owner_stem: &str) -> ClaimsResult<Vec<ClaimLease>> {
+        let all = self.claims.read(owner_stem)?;
+        let (live, over): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|lease| lease.is_live(self.now_ms) && !self.claims.is_orphan(lease));
+        if over.is_empty() {
+            return Ok(live);
+        }
+        self.place(owner_stem, &live)?;
+        let ledger = self.ledger();
+        for lease in &over {
+            let event = if lease.is_live(self.now_ms) { "lease_reaped" } else { "lease_expired" };
+            if Traces::from(lease.visibility).events {
+                ledger.note(event, lease, Object::new(), self.now_ms);
+            }
+        }
+        Ok(live)
+    }
+
+    /// The one write that makes an operation true.
+    pub(super) fn commit(&self, owner: &str, scope: &Scope) -> ClaimsResult<()> {
+        let of_owner: Vec<_> = scope.live(self.now_ms).filter(|lease| lease.owner == owner).cloned().collect();
+        self.place(&file_stem(owner), &of_owner)
+    }
+
+    fn place(&self, owner_stem: &str, leases: &[ClaimLease]) -> ClaimsResult<()> {
+        let path = self.claims.file(owner_stem);
+        if leases.is_empty() {
+            disk::remove_file(&path)?;
+            return Ok(());
+        }
+        let leases = Json::Array(leases.iter().map(ClaimLease::to_json).collect());
+        let text = object([("schemaVersion", Json::Number(1.0)), ("leases", leases)]).to_text();
+        disk::create_dirs(&self.claims.owners())?;
+        disk::replace_beside(&path, text.as_bytes())?;
+        Ok(())
+    }
+
+    pub(super) fn tell_of_grant(&self, owner: &str, leases: &[ClaimLease], traces: Traces) {
+        for lease in leases.iter().filter(|_| traces.events) {
+            let more = [("expiresAt", Json::from(iso(lease.expires_at)))].into_iter().collect();
+            self.ledger().note("lease_acquired", lease, more, self.now_ms);
+        }
+        self.mark_and_wake(&format!("leases-acquired:{owner}"), traces);
+    }
+
+    /// What is wanted, else what each lease leaves, and of the last one mark and signal.
+    pub(super) fn tell_of_release(&self, owner: &str, leases: &[ClaimLease], told: &Told<'_>) {
+        let of = |lease: &ClaimLease| told.traces.unwrap_or_else(|| lease.visibility.into());
+        for lease in leases.iter().filter(|lease| of(lease).events) {
+            self.ledger().note("lease_released", lease, told.more.clone(), self.now_ms);
+        }
+        if let Some(last) = leases.last() {
+            self.mark_and_wake(&format!("{}:{owner}", told.reason), of(last));
+        }
+    }
+
+    fn mark_and_wake(&self, reason: &str, traces: Traces) {
+        if traces.mark {
+            self.ledger().mark(reason, self.now_ms);
+        }
+        // The signal is that of all scopes.
+        if traces.wake
+            && let Ok(_lock) = enter(&claims_folder(self.claims.store()), self.claims.lock_limit())
+        {
+            self.ledger().wake(reason, self.now_ms);
+        }
+    }
+}
+
+/// What is told of leases that are given back.
+pub(super) struct Told<'a> {
+    pub(super) reason: &'a str,
+    /// What an event says besides.
+    pub(super) more: Object,
+    pub(super) traces: Option<Traces>,
+}
+
+/// Ids and tokens from the files.
+pub(super) struct Drawing<'a> {
+    entered: &'a Entered<'a>,
+    tokens: Tokens,
+}
+
+impl<'a> Drawing<'a> {
+    pub(super) fn new(entered: &'a Entered<'a>) -> ClaimsResult<Self> {
+        Ok(Self { entered, tokens: Tokens::open(entered.claims.dir().join("tokens"))? })
+    }
+
+    /// Makes what was drawn count.
+    pub(super) fn keep(self) -> ClaimsResult<()> {
+        self.tokens.keep()
+    }
+}
+
+impl Source for Drawing<'_> {
+    type Error = ClaimsError;
+
+    fn lease_id(&mut self, _now_ms: i64) -> String {
+        self.entered.fresh_id("LEASE")
+    }
+
+    fn sequence(&mut self) -> u64 {
+        self.tokens.sequence()
+    }
+
+    fn token(&mut self, claim: &Claim, seen: u64) -> ClaimsResult<u64> {
+        self.tokens.next(claim.key().as_str(), seen, &self.entered.ledger())
+    }
+}

@@ -1,0 +1,41 @@
+//! Claims: sets of particular resources, shared or alone.
+//!
+//! A pool hands out one of N equal slots; a claim names a resource and a mode. This module tells which claims exclude each
+//! other, and who an owner is. Nothing here touches a file.
+
+mod conflict;
+mod entered;
+mod error;
+mod index;
+mod key;
+mod lease;
+mod ledger;
+mod mode;
+mod names;
+mod owner;
+mod path;
+mod place;
+mod queue;
+mod record;
+mod refusal;
+mod scope;
+mod set;
+mod spec;
+mod store;
+mod tokens;
+mod wait;
+
+pub use conflict::conflicts;
+pub use error::{ClaimsError, ClaimsResult};
+pub use key::ResourceKey;
+pub use lease::{ClaimLease, Reference, Visibility};
+pub use ledger::Traces;
+pub use mode::{Mode, UnknownMode};
+pub use owner::{OwnerIdentity, OwnerNames, OwnerProcess};
+pub use path::{ClaimPath, normal_path, paths_overlap};
+pub use refusal::Refusal;
+pub use scope::{Blocker, DEFAULT_TTL_MS, SHORTEST_TTL_MS, Scope, SetOutcome, SetWanted, Source, Waiter};
+pub use set::{WHOLE_REPOSITORY, normalized};
+pub use spec::{Claim, ClaimError};
+pub use store::ClaimStore;
+pub use wait::Standing;

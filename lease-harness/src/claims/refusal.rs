@@ -1,0 +1,33 @@
+//! Why an operation on claims was refused.
+
+use std::fmt;
+
+/// Why an operation was refused. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    code: &'static str,
+    about: String,
+}
+
+impl Refusal {
+    pub(super) fn new(code: &'static str, about: impl Into<String>) -> Self {
+        Self { code, about: about.into() }
+    }
+
+    /// For programs, such as `FENCING_TOKEN_STALE`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.about.as_str() {
+            "" => f.write_str(self.code),
+            about => write!(f, "{}: {about}", self.code),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
