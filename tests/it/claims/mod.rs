@@ -4,6 +4,7 @@ mod damage;
 mod life;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod steps;
+mod storm;
 mod waiting;
 
 use std::path::{Path, PathBuf};
