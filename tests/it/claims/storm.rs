@@ -68,15 +68,14 @@ struct Held<'a> {
 fn check(history: &str, killed: &BTreeSet<u32>) -> usize {
     let mut held: HashMap<&str, Held<'_>> = HashMap::new();
     let (mut seen, mut n_seen) = (BTreeSet::new(), 0);
-    // The largest token of each key in a set that is over.
-    let mut over: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut over = Over::default();
     for line in history.lines() {
         let mut words = line.splitn(4, ' ');
         let mut word = || words.next().unwrap_or_else(|| panic!("{line}"));
         let (what, pid, set, claims) = (word(), word().parse().expect("a process number"), word(), word());
         if what == "end" {
             let ended = held.remove(set).unwrap_or_else(|| panic!("{line} without a start"));
-            put_by(&mut over, &ended);
+            over.put(&ended);
             continue;
         }
         n_seen += 1;
@@ -87,13 +86,13 @@ fn check(history: &str, killed: &BTreeSet<u32>) -> usize {
             let excludes = begun.claims.iter().any(|ours| other.claims.iter().any(|theirs| excludes(ours, theirs)));
             assert!(!excludes || killed.contains(&other.pid), "{line}: {} of process {} excludes it", shown(other), other.pid);
             if excludes {
-                put_by(&mut over, other);
+                over.put(other);
             }
             !excludes
         });
-        for (key, _, token) in &begun.claims {
+        for (key, mode, token) in &begun.claims {
             assert!(seen.insert((*key, *token)), "{line}: token {token} of {key} comes twice");
-            let last = over.get(key).copied().unwrap_or_default();
+            let last = over.last(key, *mode);
             assert!(last < *token, "{line}: {token} of {key} comes behind {last}");
         }
         held.insert(set, begun);
@@ -101,10 +100,31 @@ fn check(history: &str, killed: &BTreeSet<u32>) -> usize {
     n_seen
 }
 
-fn put_by<'a>(over: &mut BTreeMap<&'a str, u64>, ended: &Held<'a>) {
-    for (key, _, token) in &ended.claims {
-        let last = over.entry(key).or_default();
-        *last = (*last).max(*token);
+/// The largest tokens in sets that are over, of each key: of all, and of those that had it alone.
+#[derive(Default)]
+struct Over<'a> {
+    all: BTreeMap<&'a str, u64>,
+    alone: BTreeMap<&'a str, u64>,
+}
+
+impl<'a> Over<'a> {
+    fn put(&mut self, ended: &Held<'a>) {
+        let mut put = |into: fn(&mut Self) -> &mut BTreeMap<&'a str, u64>, key, token: u64| {
+            let last = into(self).entry(key).or_default();
+            *last = token.max(*last);
+        };
+        for (key, mode, token) in &ended.claims {
+            put(|over| &mut over.all, *key, *token);
+            if *mode != Mode::Read {
+                put(|over| &mut over.alone, *key, *token);
+            }
+        }
+    }
+
+    /// The last token that was granted before. Of two readers one may be granted first and write so later.
+    fn last(&self, key: &str, mode: Mode) -> u64 {
+        let tokens = if mode == Mode::Read { &self.alone } else { &self.all };
+        tokens.get(key).copied().unwrap_or_default()
     }
 }
 
