@@ -5,6 +5,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::time::Duration;
 
 use lease_harness::ClaimRequest;
 use lease_harness::claims::Mode;
@@ -59,6 +60,8 @@ fn main() {
             set.leases().iter().map(|lease| format!("{}={}={}", lease.mode, lease.resource_key, lease.token)).collect();
         let about = format!("{} {} {}", std::process::id(), set.leases()[0].id, leases.join(" "));
         line(history, &format!("start {about}"));
+        // Some work, so that others come meanwhile.
+        std::thread::sleep(Duration::from_micros(500 * (1 + random.below(8) as u64)));
         line(history, &format!("end {about}"));
         set.release().expect("ours to the end");
     }
