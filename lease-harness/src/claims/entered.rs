@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::error::{ClaimsError, ClaimsResult};
-use super::index::{Bucket, Index};
+use super::index::Index;
 use super::lease::ClaimLease;
 use super::ledger::{Ledger, Traces};
 use super::names::file_stem;
@@ -31,7 +31,7 @@ impl<'a> Entered<'a> {
     }
 
     pub(super) fn index(&self) -> Index {
-        Index::new(self.claims.dir().join("index"))
+        Index::new(self.claims.dir())
     }
 
     fn ledger(&self) -> Ledger {
@@ -86,11 +86,12 @@ impl<'a> Entered<'a> {
         Ok(Scope::new(self.claims.scope(), self.reaped(&file_stem(owner))?))
     }
 
-    /// The leases of an owner, and all that may conflict with something in these places.
-    pub(super) fn around(&self, owner: &str, buckets: Option<BTreeSet<Bucket>>) -> ClaimsResult<Vec<ClaimLease>> {
+    /// The leases of an owner, and all of others that may exclude one of these claims.
+    pub(super) fn around(&self, owner: &str, claims: &[Claim]) -> ClaimsResult<Vec<ClaimLease>> {
         self.provide_index()?;
+        let buckets = Index::buckets(claims.iter().map(Claim::key));
         let mut owners = match &buckets {
-            Some(buckets) => self.index().owners(buckets)?,
+            Some(buckets) => self.index().owners(buckets, claims)?,
             None => owners_in(&self.claims.owners())?,
         };
         owners.insert(file_stem(owner));
@@ -115,9 +116,9 @@ impl<'a> Entered<'a> {
         }
         let mut held = Vec::new();
         for stem in owners_in(&self.claims.owners())? {
-            held.extend(self.claims.read(&stem)?.into_iter().map(|lease| (stem.clone(), lease.key)));
+            held.extend(self.claims.read(&stem)?.into_iter().map(|lease| (stem.clone(), lease.key, lease.mode)));
         }
-        self.index().rebuild(held.iter().map(|(stem, key)| (stem.as_str(), key)))
+        self.index().rebuild(held.iter().map(|(stem, key, mode)| (stem.as_str(), key, *mode)))
     }
 
     /// The leases of an owner that are held. Those that are over are taken out of his file, and it is told.
@@ -129,12 +130,11 @@ impl<'a> Entered<'a> {
             return Ok(live);
         }
         self.place(owner_stem, &live)?;
-        let ledger = self.ledger();
-        for lease in &over {
-            let event = if lease.is_live(self.now_ms) { "lease_reaped" } else { "lease_expired" };
-            if Traces::from(lease.visibility).events {
-                ledger.note(event, lease, Object::new(), self.now_ms);
-            }
+        // Whose time has run out, and whose process is gone before that.
+        let (orphans, expired): (Vec<_>, Vec<_>) = over.into_iter().partition(|lease| lease.is_live(self.now_ms));
+        for (event, leases) in [("lease_expired", expired), ("lease_reaped", orphans)] {
+            let told = leases.iter().filter(|lease| Traces::from(lease.visibility).events);
+            self.ledger().note(event, told.map(|lease| (lease, Object::new())), self.now_ms);
         }
         Ok(live)
     }
@@ -159,19 +159,17 @@ impl<'a> Entered<'a> {
     }
 
     pub(super) fn tell_of_grant(&self, owner: &str, leases: &[ClaimLease], traces: Traces) {
-        for lease in leases.iter().filter(|_| traces.events) {
-            let more = [("expiresAt", Json::from(iso(lease.expires_at)))].into_iter().collect();
-            self.ledger().note("lease_acquired", lease, more, self.now_ms);
-        }
+        let more = |lease: &ClaimLease| [("expiresAt", Json::from(iso(lease.expires_at)))].into_iter().collect();
+        let told = leases.iter().filter(|_| traces.events).map(|lease| (lease, more(lease)));
+        self.ledger().note("lease_acquired", told, self.now_ms);
         self.mark_and_wake(&format!("leases-acquired:{owner}"), traces);
     }
 
     /// What is wanted, else what each lease leaves, and of the last one mark and signal.
     pub(super) fn tell_of_release(&self, owner: &str, leases: &[ClaimLease], told: &Told<'_>) {
         let of = |lease: &ClaimLease| told.traces.unwrap_or_else(|| lease.visibility.into());
-        for lease in leases.iter().filter(|lease| of(lease).events) {
-            self.ledger().note("lease_released", lease, told.more.clone(), self.now_ms);
-        }
+        let released = leases.iter().filter(|lease| of(lease).events).map(|lease| (lease, told.more.clone()));
+        self.ledger().note("lease_released", released, self.now_ms);
         if let Some(last) = leases.last() {
             self.mark_and_wake(&format!("{}:{owner}", told.reason), of(last));
         }
@@ -227,6 +225,6 @@ impl Source for Drawing<'_> {
     }
 
     fn token(&mut self, claim: &Claim, seen: u64) -> ClaimsResult<u64> {
-        self.tokens.next(claim.key().as_str(), seen, &self.entered.ledger())
+        self.tokens.next(claim.key(), seen, &self.entered.ledger())
     }
 }

@@ -1,20 +1,26 @@
 //! Who may hold what: from resources to the files of their owners.
 //!
-//! A hint that makes looking for conflicts independent of how many other leases there are. A line is written before its
-//! lease counts, and stays until somebody finds that it leads to nothing; so it may say too much, never too little. What
-//! counts is the owner's file.
+//! A hint that makes looking for conflicts nearly independent of how many other leases there are: a line for each lease, with
+//! its mode, its key and the file of its owner. A line is written before its lease counts, and stays until somebody finds
+//! that it leads to nothing; so it may say too much, never too little. What counts is the owner's file.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::error::ClaimsResult;
+use super::conflict::conflicts_of;
+use super::error::{ClaimsError, ClaimsResult, RECORD_CORRUPT};
 use super::key::{Kind, ResourceKey};
+use super::mode::Mode;
 use super::names::digest;
+use super::spec::Claim;
+use super::store::owners_in;
 use crate::sys::disk;
 
 /// So many lines that lead to nothing are left alone.
 const FEW: usize = 16;
+/// Whenever a file has so many lines more, those that lead to nothing are taken out.
+const MANY: usize = 256;
 
 /// The file that tells since which start of the machine the index is kept.
 const BOOT: &str = "boot";
@@ -26,6 +32,28 @@ fn boot_id() -> &'static str {
 
 pub(super) struct Index {
     dir: PathBuf,
+    owners: PathBuf,
+}
+
+/// A lease, as far as looking for conflicts needs it.
+#[derive(PartialEq)]
+struct Line {
+    owner: String,
+    mode: Mode,
+    key: ResourceKey,
+}
+
+impl Line {
+    fn read(text: &str) -> Option<Self> {
+        let mut words = text.splitn(3, ' ');
+        let (owner, mode, key) = (words.next()?, words.next()?, words.next()?);
+        Some(Self { owner: owner.to_owned(), mode: mode.parse().ok()?, key: ResourceKey::new(key)? })
+    }
+}
+
+/// A key is one line, for no id has control characters in it; in its normal form it has no blank at its ends.
+fn texts(lines: &[Line]) -> String {
+    lines.iter().map(|Line { owner, mode, key }| format!("{owner} {mode} {key}\n")).collect()
 }
 
 /// A file of the index.
@@ -44,8 +72,8 @@ impl Bucket {
 }
 
 impl Index {
-    pub(super) fn new(dir: PathBuf) -> Self {
-        Self { dir }
+    pub(super) fn new(scope: &Path) -> Self {
+        Self { dir: scope.join("index"), owners: scope.join("owners") }
     }
 
     /// Where those stand that may conflict with one of these keys. `None` is everywhere.
@@ -58,52 +86,77 @@ impl Index {
         Some(buckets.into_iter().chain([release]).collect())
     }
 
-    /// The owners' files that these places name.
-    pub(super) fn owners(&self, buckets: &BTreeSet<Bucket>) -> ClaimsResult<BTreeSet<String>> {
+    /// The owners' files that these places name for something that excludes one of these claims.
+    pub(super) fn owners(&self, buckets: &BTreeSet<Bucket>, claims: &[Claim]) -> ClaimsResult<BTreeSet<String>> {
+        let excludes = |line: &Line| {
+            let mut ours = claims.iter();
+            ours.any(|claim| conflicts_of((claim.key(), claim.mode()), (&line.key, line.mode)))
+        };
         let mut owners = BTreeSet::new();
         for bucket in buckets {
-            owners.extend(self.lines(bucket)?);
+            owners.extend(self.lines(bucket)?.into_iter().filter(excludes).map(|line| line.owner));
         }
         Ok(owners)
     }
 
     /// Names an owner's file where these keys stand. Before its leases count.
-    pub(super) fn add<'a>(&self, owner: &str, keys: impl Iterator<Item = &'a ResourceKey>) -> ClaimsResult<()> {
-        let buckets: BTreeSet<_> = keys.map(Bucket::of).collect();
-        for bucket in buckets {
-            let (lines, length) = self.read(&bucket)?;
-            if !lines.iter().any(|known| known == owner) {
-                disk::create_dirs(&self.dir)?;
-                disk::append_at(&self.path(&bucket), length, format!("{owner}\n").as_bytes(), false)?;
+    pub(super) fn add<'a>(&self, owner: &str, held: impl Iterator<Item = (&'a ResourceKey, Mode)>) -> ClaimsResult<()> {
+        let mut by_bucket: BTreeMap<Bucket, Vec<Line>> = BTreeMap::new();
+        for (key, mode) in held {
+            let line = Line { owner: owner.to_owned(), mode, key: key.clone() };
+            by_bucket.entry(Bucket::of(key)).or_default().push(line);
+        }
+        for (bucket, mut new) in by_bucket {
+            let (known, length) = self.read(&bucket)?;
+            new.retain(|line| !known.contains(line));
+            if new.is_empty() {
+                continue;
+            }
+            disk::create_dirs(&self.dir)?;
+            disk::append_at(&self.path(&bucket), length, texts(&new).as_bytes(), false)?;
+            if known.len() / MANY < (known.len() + new.len()) / MANY {
+                self.forget_gone(&bucket, owner)?;
             }
         }
         Ok(())
     }
 
-    /// Takes out the lines that lead to no file, if they are many.
+    /// Takes out the lines of owners who have no file, but for this one, who is about to have one.
+    fn forget_gone(&self, bucket: &Bucket, owner: &str) -> ClaimsResult<()> {
+        let living = owners_in(&self.owners)?;
+        self.keep(bucket, |line| line.owner == owner || living.contains(&line.owner))
+    }
+
+    /// Takes out the lines of these owners, who have no file, if they are many.
     pub(super) fn forget(&self, buckets: &BTreeSet<Bucket>, gone: &BTreeSet<String>) -> ClaimsResult<()> {
         if gone.len() <= FEW {
             return Ok(());
         }
-        for bucket in buckets {
-            let lines = self.lines(bucket)?;
-            let kept: Vec<_> = lines.iter().filter(|line| !gone.contains(*line)).map(|line| format!("{line}\n")).collect();
-            if kept.len() < lines.len() {
-                disk::replace_beside(&self.path(bucket), kept.concat().as_bytes())?;
-            }
+        buckets.iter().try_for_each(|bucket| self.keep(bucket, |line| !gone.contains(&line.owner)))
+    }
+
+    fn keep(&self, bucket: &Bucket, is_kept: impl Fn(&Line) -> bool) -> ClaimsResult<()> {
+        let mut lines = self.lines(bucket)?;
+        let n_lines = lines.len();
+        lines.retain(is_kept);
+        if lines.len() < n_lines {
+            disk::replace_beside(&self.path(bucket), texts(&lines).as_bytes())?;
         }
         Ok(())
     }
 
-    fn lines(&self, bucket: &Bucket) -> ClaimsResult<Vec<String>> {
+    fn lines(&self, bucket: &Bucket) -> ClaimsResult<Vec<Line>> {
         Ok(self.read(bucket)?.0)
     }
 
     /// The lines, and how many bytes they are: one that was cut off by a full disk names nobody.
-    fn read(&self, bucket: &Bucket) -> ClaimsResult<(Vec<String>, u64)> {
-        let bytes = disk::read(&self.path(bucket))?.unwrap_or_default();
+    fn read(&self, bucket: &Bucket) -> ClaimsResult<(Vec<Line>, u64)> {
+        let path = self.path(bucket);
+        let bytes = disk::read(&path)?.unwrap_or_default();
         let length = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let lines = String::from_utf8_lossy(&bytes[..length]).lines().map(str::to_owned).collect();
+        let text = String::from_utf8_lossy(&bytes[..length]);
+        let damaged = || ClaimsError::damaged(RECORD_CORRUPT, &path, "a line is none of ours");
+        let lines = text.lines().map(|line| Line::read(line).ok_or_else(damaged)).collect::<Result<_, _>>()?;
         Ok((lines, length as u64))
     }
 
@@ -115,11 +168,11 @@ impl Index {
     }
 
     /// Makes it anew, for these owners' files with what they hold.
-    pub(super) fn rebuild<'a>(&self, held: impl Iterator<Item = (&'a str, &'a ResourceKey)>) -> ClaimsResult<()> {
+    pub(super) fn rebuild<'a>(&self, held: impl Iterator<Item = (&'a str, &'a ResourceKey, Mode)>) -> ClaimsResult<()> {
         disk::remove_tree(&self.dir)?;
         disk::create_dirs(&self.dir)?;
-        for (owner, key) in held {
-            self.add(owner, std::iter::once(key))?;
+        for (owner, key, mode) in held {
+            self.add(owner, std::iter::once((key, mode)))?;
         }
         disk::replace_beside(&self.dir.join(BOOT), boot_id().as_bytes())?;
         Ok(())

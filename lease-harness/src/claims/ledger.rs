@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::error::ClaimsResult;
+use super::key::ResourceKey;
 use super::lease::{ClaimLease, Visibility};
 use super::record::{number, whole};
 use crate::json::{Json, Object, object};
@@ -50,28 +51,14 @@ impl Ledger {
         }
     }
 
-    /// Notes what happened to a lease.
-    pub(super) fn note(&self, event: &str, lease: &ClaimLease, more: Object, now_ms: i64) {
-        let mut data = Object::new();
-        data.insert("resourceKey", lease.resource_key.as_str());
-        data.insert("mode", lease.mode.as_str());
-        for (name, value) in more {
-            data.insert(name, value);
+    /// Notes what happened to leases, each with what else there is to say of it.
+    pub(super) fn note<'a>(&self, event: &str, leases: impl Iterator<Item = (&'a ClaimLease, Object)>, now_ms: i64) {
+        let lines: Vec<_> = leases.map(|(lease, more)| line(event, lease, more, now_ms)).collect();
+        if lines.is_empty() {
+            return;
         }
-        data.insert("visibility", lease.visibility.as_str());
-        let line = object([
-            ("at", Json::from(iso(now_ms))),
-            ("eventType", Json::from(event)),
-            ("entityType", Json::from("lease")),
-            ("entityId", Json::from(lease.id.as_str())),
-            ("requestId", Json::from(lease.owner.as_str())),
-            ("correlationId", Json::from(lease.owner.as_str())),
-            ("revision", number(lease.token)),
-            ("data", Json::Object(data)),
-        ]);
-        if disk::append_line(&self.events, &line.to_text()).is_ok()
-            && disk::size_of(&self.events).is_some_and(|size| LONGEST < size)
-        {
+        let written = disk::append_line(&self.events, &lines.join("\n"));
+        if written.is_ok() && disk::size_of(&self.events).is_some_and(|size| LONGEST < size) {
             let _ = disk::rename(&self.events, &self.before);
         }
     }
@@ -103,20 +90,46 @@ impl Ledger {
         let _ = disk::replace_beside(&self.wake, signal.to_text().as_bytes());
     }
 
-    /// The largest token of a resource that an event shows.
-    pub(super) fn largest_token(&self, key: &str) -> ClaimsResult<u64> {
-        let needle = Json::from(key).to_text();
+    /// The largest token of a resource that an event shows, however it was spelled there.
+    pub(super) fn largest_token(&self, key: &ResourceKey) -> ClaimsResult<u64> {
         let mut largest = 0;
         for path in [&self.before, &self.events] {
             let bytes = disk::read(path)?.unwrap_or_default();
             let text = String::from_utf8_lossy(&bytes);
-            for line in text.lines().filter(|line| line.contains(&needle)) {
-                let Ok(event) = Json::parse(line) else { continue };
-                let is_about_it = event.get("data").and_then(|data| data.get("resourceKey")).and_then(Json::as_str) == Some(key);
-                let token = event.get("revision").and_then(whole).filter(|_| is_about_it);
-                largest = largest.max(token.unwrap_or_default());
+            // Reading all of it as JSON would take long; what follows the kind of resource is in every spelling.
+            let rest = key.as_str().split_once(':').map_or(key.as_str(), |(_, rest)| rest);
+            let needle = Json::from(rest).to_text();
+            for event in
+                text.lines().filter(|line| line.contains(needle.trim_matches('"'))).filter_map(|line| Json::parse(line).ok())
+            {
+                let shown = event.get("data").and_then(|data| data.get("resourceKey")).and_then(Json::as_str);
+                let token = event.get("revision").and_then(whole);
+                if shown.and_then(ResourceKey::new).as_ref() == Some(key) {
+                    largest = largest.max(token.unwrap_or_default());
+                }
             }
         }
         Ok(largest)
     }
+}
+
+fn line(event: &str, lease: &ClaimLease, more: Object, now_ms: i64) -> String {
+    let mut data = Object::new();
+    data.insert("resourceKey", lease.resource_key.as_str());
+    data.insert("mode", lease.mode.as_str());
+    for (name, value) in more {
+        data.insert(name, value);
+    }
+    data.insert("visibility", lease.visibility.as_str());
+    let event = object([
+        ("at", Json::from(iso(now_ms))),
+        ("eventType", Json::from(event)),
+        ("entityType", Json::from("lease")),
+        ("entityId", Json::from(lease.id.as_str())),
+        ("requestId", Json::from(lease.owner.as_str())),
+        ("correlationId", Json::from(lease.owner.as_str())),
+        ("revision", number(lease.token)),
+        ("data", Json::Object(data)),
+    ]);
+    event.to_text()
 }

@@ -85,15 +85,15 @@ impl ClaimStore {
         }
         self.store.create()?;
         let entered = self.enter()?;
-        let keys = || wanted.claims.iter().map(Claim::key);
-        let mut scope = Scope::new(&self.scope, entered.around(wanted.owner, Index::buckets(keys()))?);
+        let mut scope = Scope::new(&self.scope, entered.around(wanted.owner, wanted.claims)?);
         let before = entered.waiters_before(waiter)?;
         let mut source = Drawing::new(&entered)?;
         let outcome = scope.acquire(wanted, &before, entered.now_ms, &mut source)?;
         match &outcome {
             SetOutcome::Granted(leases) => {
+                let held = wanted.claims.iter().map(|claim| (claim.key(), claim.mode()));
                 source.keep()?;
-                entered.index().add(&file_stem(wanted.owner), keys())?;
+                entered.index().add(&file_stem(wanted.owner), held)?;
                 waiter.map_or(Ok(()), |id| entered.dequeue(id))?;
                 entered.commit(wanted.owner, &scope)?;
                 entered.tell_of_grant(wanted.owner, leases, traces);
@@ -221,10 +221,10 @@ impl ClaimStore {
 
     /// What is in the way of a set for who waits under this id. Takes no lock, so it may be true no more.
     pub(super) fn look(&self, wanted: &SetWanted<'_>, id: &str) -> ClaimsResult<Vec<Blocker>> {
-        let index = Index::new(self.dir.join("index"));
+        let index = Index::new(&self.dir);
         let buckets = Index::buckets(wanted.claims.iter().map(Claim::key));
         let leases = match buckets {
-            Some(buckets) if index.is_of_this_boot()? => self.leases(index.owners(&buckets)?)?,
+            Some(buckets) if index.is_of_this_boot()? => self.leases(index.owners(&buckets, wanted.claims)?)?,
             _ => self.list()?,
         };
         let scope = Scope::new(&self.scope, leases);

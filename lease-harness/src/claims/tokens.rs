@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::error::{COUNTER_CORRUPT, ClaimsError, ClaimsResult};
+use super::key::ResourceKey;
 use super::ledger::Ledger;
 use super::names::digest;
 use super::record::{number, whole};
@@ -46,17 +47,18 @@ impl Tokens {
     }
 
     /// The next token of a resource, larger than one that was `seen` in a record.
-    pub(super) fn next(&mut self, key: &str, seen: u64, ledger: &Ledger) -> ClaimsResult<u64> {
-        let last = match self.drawn.get(key).or_else(|| self.log.tokens.get(key)) {
+    pub(super) fn next(&mut self, key: &ResourceKey, seen: u64, ledger: &Ledger) -> ClaimsResult<u64> {
+        let name = key.as_str();
+        let last = match self.drawn.get(name).or_else(|| self.log.tokens.get(name)) {
             Some(last) => *last,
-            None => match read_file(&self.file(key))?.get(key) {
+            None => match read_file(&self.file(name))?.get(name) {
                 Some(last) => *last,
                 // A resource nobody has had, or a file that is gone: an event may know better.
                 None => ledger.largest_token(key)?,
             },
         };
         let token = last.max(seen) + 1;
-        self.drawn.insert(key.to_owned(), token);
+        self.drawn.insert(name.to_owned(), token);
         Ok(token)
     }
 
