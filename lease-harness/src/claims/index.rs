@@ -36,24 +36,33 @@ pub(super) struct Index {
 }
 
 /// A lease, as far as looking for conflicts needs it.
-#[derive(PartialEq)]
-struct Line {
-    owner: String,
+struct Line<'a> {
+    owner: &'a str,
     mode: Mode,
-    key: ResourceKey,
+    /// In its normal form.
+    key: &'a str,
 }
 
-impl Line {
-    fn read(text: &str) -> Option<Self> {
+impl<'a> Line<'a> {
+    fn read(text: &'a str) -> Option<Self> {
         let mut words = text.splitn(3, ' ');
         let (owner, mode, key) = (words.next()?, words.next()?, words.next()?);
-        Some(Self { owner: owner.to_owned(), mode: mode.parse().ok()?, key: ResourceKey::new(key)? })
+        Some(Self { owner, mode: mode.parse().ok()?, key })
     }
 }
 
-/// A key is one line, for no id has control characters in it; in its normal form it has no blank at its ends.
-fn texts(lines: &[Line]) -> String {
-    lines.iter().map(|Line { owner, mode, key }| format!("{owner} {mode} {key}\n")).collect()
+/// A file of the index as it is.
+struct Lines {
+    path: PathBuf,
+    /// Whole lines: one that was cut off by a full disk names nobody.
+    text: String,
+}
+
+impl Lines {
+    fn each(&self) -> impl Iterator<Item = ClaimsResult<Line<'_>>> {
+        let damaged = || ClaimsError::damaged(RECORD_CORRUPT, &self.path, "a line is none of ours");
+        self.text.lines().map(move |line| Line::read(line).ok_or_else(damaged))
+    }
 }
 
 /// A file of the index.
@@ -88,33 +97,41 @@ impl Index {
 
     /// The owners' files that these places name for something that excludes one of these claims.
     pub(super) fn owners(&self, buckets: &BTreeSet<Bucket>, claims: &[Claim]) -> ClaimsResult<BTreeSet<String>> {
-        let excludes = |line: &Line| {
+        let excludes = |line: &Line<'_>| {
             let mut ours = claims.iter();
-            ours.any(|claim| conflicts_of((claim.key(), claim.mode()), (&line.key, line.mode)))
+            ours.any(|claim| conflicts_of((claim.key().as_str(), claim.mode()), (line.key, line.mode)))
         };
         let mut owners = BTreeSet::new();
         for bucket in buckets {
-            owners.extend(self.lines(bucket)?.into_iter().filter(excludes).map(|line| line.owner));
+            for line in self.lines(bucket)?.each() {
+                let line = line?;
+                if !owners.contains(line.owner) && excludes(&line) {
+                    owners.insert(line.owner.to_owned());
+                }
+            }
         }
         Ok(owners)
     }
 
     /// Names an owner's file where these keys stand. Before its leases count.
     pub(super) fn add<'a>(&self, owner: &str, held: impl Iterator<Item = (&'a ResourceKey, Mode)>) -> ClaimsResult<()> {
-        let mut by_bucket: BTreeMap<Bucket, Vec<Line>> = BTreeMap::new();
+        let mut by_bucket: BTreeMap<Bucket, BTreeSet<String>> = BTreeMap::new();
         for (key, mode) in held {
-            let line = Line { owner: owner.to_owned(), mode, key: key.clone() };
-            by_bucket.entry(Bucket::of(key)).or_default().push(line);
+            by_bucket.entry(Bucket::of(key)).or_default().insert(format!("{owner} {mode} {key}"));
         }
         for (bucket, mut new) in by_bucket {
-            let (known, length) = self.read(&bucket)?;
-            new.retain(|line| !known.contains(line));
+            let known = self.lines(&bucket)?;
+            let n_known = known.text.lines().count();
+            known.text.lines().for_each(|line| {
+                new.remove(line);
+            });
             if new.is_empty() {
                 continue;
             }
             disk::create_dirs(&self.dir)?;
-            disk::append_at(&self.path(&bucket), length, texts(&new).as_bytes(), false)?;
-            if known.len() / MANY < (known.len() + new.len()) / MANY {
+            let text: String = new.iter().map(|line| format!("{line}\n")).collect();
+            disk::append_at(&known.path, known.text.len() as u64, text.as_bytes(), false)?;
+            if n_known / MANY < (n_known + new.len()) / MANY {
                 self.forget_gone(&bucket, owner)?;
             }
         }
@@ -124,7 +141,7 @@ impl Index {
     /// Takes out the lines of owners who have no file, but for this one, who is about to have one.
     fn forget_gone(&self, bucket: &Bucket, owner: &str) -> ClaimsResult<()> {
         let living = owners_in(&self.owners)?;
-        self.keep(bucket, |line| line.owner == owner || living.contains(&line.owner))
+        self.keep(bucket, |line| line.owner == owner || living.contains(line.owner))
     }
 
     /// Takes out the lines of these owners, who have no file, if they are many.
@@ -132,32 +149,28 @@ impl Index {
         if gone.len() <= FEW {
             return Ok(());
         }
-        buckets.iter().try_for_each(|bucket| self.keep(bucket, |line| !gone.contains(&line.owner)))
+        buckets.iter().try_for_each(|bucket| self.keep(bucket, |line| !gone.contains(line.owner)))
     }
 
-    fn keep(&self, bucket: &Bucket, is_kept: impl Fn(&Line) -> bool) -> ClaimsResult<()> {
-        let mut lines = self.lines(bucket)?;
-        let n_lines = lines.len();
-        lines.retain(is_kept);
-        if lines.len() < n_lines {
-            disk::replace_beside(&self.path(bucket), texts(&lines).as_bytes())?;
+    fn keep(&self, bucket: &Bucket, is_kept: impl Fn(&Line<'_>) -> bool) -> ClaimsResult<()> {
+        let lines = self.lines(bucket)?;
+        let mut kept = String::with_capacity(lines.text.len());
+        for Line { owner, mode, key } in lines.each().collect::<ClaimsResult<Vec<_>>>()?.into_iter().filter(is_kept) {
+            kept.push_str(&format!("{owner} {mode} {key}\n"));
+        }
+        if kept.len() < lines.text.len() {
+            disk::replace_beside(&lines.path, kept.as_bytes())?;
         }
         Ok(())
     }
 
-    fn lines(&self, bucket: &Bucket) -> ClaimsResult<Vec<Line>> {
-        Ok(self.read(bucket)?.0)
-    }
-
-    /// The lines, and how many bytes they are: one that was cut off by a full disk names nobody.
-    fn read(&self, bucket: &Bucket) -> ClaimsResult<(Vec<Line>, u64)> {
+    fn lines(&self, bucket: &Bucket) -> ClaimsResult<Lines> {
         let path = self.path(bucket);
-        let bytes = disk::read(&path)?.unwrap_or_default();
-        let length = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let text = String::from_utf8_lossy(&bytes[..length]);
-        let damaged = || ClaimsError::damaged(RECORD_CORRUPT, &path, "a line is none of ours");
-        let lines = text.lines().map(|line| Line::read(line).ok_or_else(damaged)).collect::<Result<_, _>>()?;
-        Ok((lines, length as u64))
+        let mut bytes = disk::read(&path)?.unwrap_or_default();
+        bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
+        let no_text = |_| ClaimsError::damaged(RECORD_CORRUPT, &path, "it is no text");
+        let text = String::from_utf8(bytes).map_err(no_text)?;
+        Ok(Lines { path, text })
     }
 
     /// Whether it was written since the machine was started. One that was not may have lost lines in a power cut, and is made

@@ -55,26 +55,42 @@ impl ResourceKey {
     }
 
     pub(super) fn kind(&self) -> Kind<'_> {
-        if self.0 == "repo-content:*" {
-            return Kind::RepoContent;
-        }
-        let Some((prefix, rest)) = self.0.split_once(':') else { return Kind::Other };
-        match prefix {
-            "release" => Kind::Release,
-            "workspace" => Kind::Workspace(rest),
-            "path" => Kind::Path(ClaimPath::of_key(rest)),
-            "git-ref" | "git-refs" => Kind::Refs,
-            "git-index" => Kind::Index(rest),
-            "git-head" => Kind::Head(rest),
-            _ => Kind::Other,
-        }
+        Kind::of(&self.0)
     }
 
     /// Whether two names mean something in common. The same in both directions.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
-        self == other || covers(&self.kind(), &other.kind()) || covers(&other.kind(), &self.kind())
+        overlap(&self.0, &other.0)
     }
+}
+
+impl<'a> Kind<'a> {
+    /// What a key in its normal form is about.
+    pub(super) fn of(key: &'a str) -> Self {
+        if key == "repo-content:*" {
+            return Self::RepoContent;
+        }
+        let Some((prefix, rest)) = key.split_once(':') else { return Self::Other };
+        match prefix {
+            "release" => Self::Release,
+            "workspace" => Self::Workspace(rest),
+            "path" => Self::Path(ClaimPath::of_key(rest)),
+            "git-ref" | "git-refs" => Self::Refs,
+            "git-index" => Self::Index(rest),
+            "git-head" => Self::Head(rest),
+            _ => Self::Other,
+        }
+    }
+}
+
+/// [`ResourceKey::overlaps`] for keys in their normal form.
+pub(super) fn overlap(left: &str, right: &str) -> bool {
+    if left == right {
+        return true;
+    }
+    let (left, right) = (Kind::of(left), Kind::of(right));
+    covers(&left, &right) || covers(&right, &left)
 }
 
 /// Whether a key reaches what another one of a different name is about.

@@ -195,7 +195,8 @@ impl Scope {
     pub(super) fn blockers(&self, wanted: &SetWanted<'_>, before: &[Waiter], now_ms: i64) -> Vec<Blocker> {
         let mut blockers: Vec<Blocker> = Vec::new();
         for claim in wanted.claims {
-            let excludes = |key: &ResourceKey, mode: Mode| conflicts_of((claim.key(), claim.mode()), (key, mode));
+            let excludes =
+                |key: &ResourceKey, mode: Mode| conflicts_of((claim.key().as_str(), claim.mode()), (key.as_str(), mode));
             let leases = self.live(now_ms).filter(|lease| lease.owner != wanted.owner && excludes(&lease.key, lease.mode));
             blockers.extend(leases.map(|lease| Blocker::Lease(lease.clone())));
             for waiter in before.iter().filter(|waiter| waiter.owner != wanted.owner) {

@@ -154,8 +154,10 @@ pub(crate) fn append_line(path: &Path, line: &str) -> DiskResult<()> {
 pub(crate) fn append_at(path: &Path, length: u64, bytes: &[u8], is_flushed: bool) -> DiskResult<()> {
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).at("open", path)?;
     let write = |mut file: &File| {
-        file.set_len(length)?;
-        file.seek(SeekFrom::Start(length))?;
+        if file.seek(SeekFrom::End(0))? != length {
+            file.set_len(length)?;
+            file.seek(SeekFrom::Start(length))?;
+        }
         file.write_all(bytes)?;
         if is_flushed { file.sync_data() } else { Ok(()) }
     };
