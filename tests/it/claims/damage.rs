@@ -137,6 +137,21 @@ fn a_damaged_counter_is_no_number() {
 }
 
 #[test]
+fn a_counter_that_cannot_be_read_is_an_error() {
+    for name in ["tokens/log.jsonl", "tokens"] {
+        let scope = Scope::new();
+        acquire(&scope.claims(), "a", &["write:other"]);
+        let path = scope.path(name);
+        let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+        std::os::unix::fs::symlink(&path, &path).expect("a link that leads nowhere");
+        let asked =
+            with_wanted("b", &["write:k"], None, |wanted| scope.claims().acquire(wanted, super::Visibility::Durable.into()));
+        assert_eq!(code(asked), "STORE_UNUSABLE", "{name}");
+        assert_eq!(scope.list().len(), 1);
+    }
+}
+
+#[test]
 fn tokens_outlive_the_files_that_hold_them() {
     let scope = Scope::new();
     let mut last = 0;

@@ -53,6 +53,21 @@ fn a_set_that_runs_out_is_told() {
 }
 
 #[test]
+fn no_lifetime_is_none() {
+    let scope = Scope::new();
+    let leases = acquire(&scope.claims(), "a", &["write:k"]);
+    for ttl_ms in [0, -1, i64::MIN] {
+        assert_eq!(scope.claims().renew("a", ttl_ms, None).expect_err("refused").code(), "LEASE_TTL_INVALID");
+        assert_eq!(scope.list(), leases);
+    }
+    for minutes in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let request = ClaimRequest::new().store(scope.store()).scope("scope").ttl_minutes(minutes);
+        let refused = request.write("other").expect("a key").acquire().expect_err("refused");
+        assert_eq!(refused.kind(), lease_harness::SlotErrorKind::Usage, "{minutes}: {refused}");
+    }
+}
+
+#[test]
 fn a_held_set_is_given_back_when_it_is_dropped() {
     let scope = Scope::new();
     let request = || ClaimRequest::new().store(scope.store()).scope("scope").owner("a").wait(Wait::No);
