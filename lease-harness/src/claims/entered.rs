@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::effects::Effect;
 use super::error::{ClaimsError, ClaimsResult};
 use super::index::{Bucket, Index};
 use super::lease::ClaimLease;
@@ -133,7 +134,7 @@ impl<'a> Entered<'a> {
         for lease in &over {
             let event = if lease.is_live(self.now_ms) { "lease_reaped" } else { "lease_expired" };
             if Traces::from(lease.visibility).events {
-                ledger.note(event, lease, Object::new(), self.now_ms);
+                self.tell(Effect::Event, ledger.note(event, lease, Object::new(), self.now_ms));
             }
         }
         Ok(live)
@@ -161,7 +162,7 @@ impl<'a> Entered<'a> {
     pub(super) fn tell_of_grant(&self, owner: &str, leases: &[ClaimLease], traces: Traces) {
         for lease in leases.iter().filter(|_| traces.events) {
             let more = [("expiresAt", Json::from(iso(lease.expires_at)))].into_iter().collect();
-            self.ledger().note("lease_acquired", lease, more, self.now_ms);
+            self.tell(Effect::Event, self.ledger().note("lease_acquired", lease, more, self.now_ms));
         }
         self.mark_and_wake(&format!("leases-acquired:{owner}"), traces);
     }
@@ -170,7 +171,7 @@ impl<'a> Entered<'a> {
     pub(super) fn tell_of_release(&self, owner: &str, leases: &[ClaimLease], told: &Told<'_>) {
         let of = |lease: &ClaimLease| told.traces.unwrap_or_else(|| lease.visibility.into());
         for lease in leases.iter().filter(|lease| of(lease).events) {
-            self.ledger().note("lease_released", lease, told.more.clone(), self.now_ms);
+            self.tell(Effect::Event, self.ledger().note("lease_released", lease, told.more.clone(), self.now_ms));
         }
         if let Some(last) = leases.last() {
             self.mark_and_wake(&format!("{}:{owner}", told.reason), of(last));
@@ -179,14 +180,17 @@ impl<'a> Entered<'a> {
 
     fn mark_and_wake(&self, reason: &str, traces: Traces) {
         if traces.mark {
-            self.ledger().mark(reason, self.now_ms);
+            self.tell(Effect::Mark, self.ledger().mark(reason, self.now_ms));
         }
-        // The signal is that of all scopes.
-        if traces.wake
-            && let Ok(_lock) = enter(&claims_folder(self.claims.store()), self.claims.lock_limit())
-        {
-            self.ledger().wake(reason, self.now_ms);
+        if traces.wake {
+            // The signal is that of all scopes.
+            let lock = enter(&claims_folder(self.claims.store()), self.claims.lock_limit());
+            self.tell(Effect::Wake, lock.is_ok() && self.ledger().wake(reason, self.now_ms));
         }
+    }
+
+    fn tell(&self, effect: Effect, is_told: bool) {
+        self.claims.effects().told(effect, is_told);
     }
 }
 

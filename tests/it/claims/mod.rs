@@ -4,7 +4,9 @@ mod damage;
 mod life;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod steps;
+mod told;
 mod waiting;
+mod writer;
 
 use std::path::{Path, PathBuf};
 

@@ -283,7 +283,7 @@ fn number(value: i64) -> Json {
 }
 
 /// The same, whatever the order of members, and of leases and blockers, whose order is that of random ids where times are equal.
-fn alike(recorded: &Json, ours: &Json) -> bool {
+pub(super) fn alike(recorded: &Json, ours: &Json) -> bool {
     match (recorded, ours) {
         (Json::Object(left), Json::Object(right)) => {
             left.len() == right.len() && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| alike(value, other)))

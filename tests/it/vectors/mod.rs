@@ -6,6 +6,7 @@
 //! has looked at yet, only the binding ones decide.
 
 mod claims;
+mod claims_builders;
 mod claims_scenarios;
 mod claims_stage;
 mod cli;
