@@ -7,12 +7,14 @@
 
 mod claims;
 mod claims_builders;
+mod claims_files;
 mod claims_scenarios;
 mod claims_stage;
 mod cli;
 mod decisions;
 mod failure;
 mod files;
+mod kept;
 mod load;
 mod mask;
 mod owner_patterns;
