@@ -54,6 +54,11 @@ fn bench() {
 }
 
 #[test]
+fn gc() {
+    check("gc.txt", &["gc", "--help"]);
+}
+
+#[test]
 fn run() {
     check("run.txt", &["run", "--help"]);
 }

@@ -4,6 +4,8 @@ mod damage;
 mod life;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod steps;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(crate) use steps::traced;
 mod told;
 mod waiting;
 mod writer;

@@ -8,6 +8,7 @@
 mod claims;
 mod claims_builders;
 mod claims_files;
+mod claims_resources;
 mod claims_scenarios;
 mod claims_stage;
 mod cli;
