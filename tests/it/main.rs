@@ -9,6 +9,7 @@ mod deferred;
 mod doctests;
 mod garbage;
 mod gate;
+mod gc;
 mod killing;
 mod layers;
 mod life;

@@ -224,7 +224,7 @@ fn a_new_process_gives_a_slot_back_on_a_full_disk() {
 
 /// A shell in a mount namespace of its own, where it may mount.
 #[cfg(feature = "namespaces")]
-fn in_namespace(lab: &Lab, script: &str) -> Command {
+pub(crate) fn in_namespace(lab: &Lab, script: &str) -> Command {
     let in_namespace = |script: &str| {
         let mut command = lab.command("unshare");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);

@@ -21,7 +21,7 @@ pub(crate) const GUARD: &str = "__guard";
 const WRAPPERS: [&str; 3] = ["test", "nextest", "bench"];
 
 /// Commands that take the lease options after their name as well as before it.
-const TAKE_OPTIONS: [&str; 3] = ["run", "setup-script", "status"];
+const TAKE_OPTIONS: [&str; 4] = ["run", "setup-script", "status", "gc"];
 
 const LONG_ABOUT: &str = "\
 Gives every test process a slot of its own, leased from a pool that all runs of this host share.
@@ -187,6 +187,23 @@ Examples:
   cargo lease status --json | jq '.slots[] | select(.state == \"free\")'")]
     Status(StatusArgs),
 
+    /// Remove what was made, recorded and left
+    #[command(
+        override_usage = "cargo lease gc [--apply] [--json] [--store DIR]",
+        after_help = "\
+Shows what would go, and with --apply removes it: temporary folders, worktrees and branches that are recorded in the store, \
+whose owner is provably gone and whose time has come. Everything else stays, and the table says why. Worktrees and branches \
+go only from the repository in which this runs.
+
+Exit code 1 says that something was to go and could not; the next run tries again.
+
+Examples:
+  cargo lease gc
+  cargo lease gc --apply
+  cargo lease gc --json | jq '.resources[] | select(.verdict == \"kept\")'"
+    )]
+    Gc(GcArgs),
+
     /// An operation of a family for scripts, which are tables and join the help from there.
     #[command(skip)]
     Script(Box<script::Call>),
@@ -317,6 +334,19 @@ pub(crate) struct StatusArgs {
     pub(crate) lease: LeaseOptions,
 }
 
+/// `gc`.
+#[derive(Args, Debug)]
+pub(crate) struct GcArgs {
+    /// Remove it; without this nothing is changed
+    #[arg(long, alias = "yes")]
+    pub(crate) apply: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) lease: LeaseOptions,
+}
+
 /// The hidden runner.
 #[derive(Args, Debug)]
 pub(crate) struct RunnerArgs {
@@ -394,6 +424,7 @@ fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::E
         Command::Run(RunArgs { lease, .. })
         | Command::SetupScript(SetupScriptArgs { lease, .. })
         | Command::Status(StatusArgs { lease, .. })
+        | Command::Gc(GcArgs { lease, .. })
         | Command::Runner(RunnerArgs { lease, .. }) => cli.lease = std::mem::take(lease),
         Command::Test(_) | Command::Nextest(_) | Command::Bench(_) | Command::Script(_) | Command::Guard => {}
     }

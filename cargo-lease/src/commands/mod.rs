@@ -1,6 +1,7 @@
 //! What is done: one command a file.
 
 mod bench;
+mod gc;
 mod nextest;
 mod run;
 mod runner;
@@ -34,6 +35,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Run(args) => run::run(lease, &args.command, around),
         Command::SetupScript(args) => script::setup(lease, args, around),
         Command::Status(args) => status::run(lease, args, around),
+        Command::Gc(args) => gc::run(lease, args, around),
         Command::Script(call) => script::run(call, around),
         Command::Runner(args) => runner::run(lease, args, around),
         Command::Guard => Ok(hold::guard()),

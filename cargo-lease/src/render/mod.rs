@@ -1,11 +1,13 @@
 //! What people see.
 
+mod gc;
 mod status;
 mod table;
 mod time;
 mod wait;
 mod waits;
 
+pub(crate) use gc::collection_table;
 pub(crate) use status::{status_news, status_table};
 pub(crate) use time::about_minutes;
 pub(crate) use wait::{WaitReport, tell_place};

@@ -54,6 +54,11 @@ fn bench() {
 }
 
 #[test]
+fn gc() {
+    check("gc.txt", &["gc", "--help"]);
+}
+
+#[test]
 fn run() {
     check("run.txt", &["run", "--help"]);
 }
@@ -73,7 +78,7 @@ fn families() {
     let store = ["acquire", "heartbeat", "release", "status", "reap", "list", "reconcile"];
     let pool =
         ["acquire", "request", "claim", "cancel", "heartbeat", "reset", "release", "reprovision", "health", "status", "pump"];
-    let claims = ["acquire", "renew", "release", "release-exact", "release-process", "assert", "list"];
+    let claims = ["acquire", "renew", "release", "release-exact", "release-process", "assert", "list", "take-over", "step-down"];
     for (family, operations) in [("store", &store[..]), ("pool", &pool), ("claims", &claims)] {
         check(&format!("{family}.txt"), &[family, "--help"]);
         for operation in operations {

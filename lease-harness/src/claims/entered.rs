@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::effects::Effect;
 use super::error::{ClaimsError, ClaimsResult};
 use super::index::Index;
 use super::lease::ClaimLease;
@@ -134,7 +135,7 @@ impl<'a> Entered<'a> {
         let (orphans, expired): (Vec<_>, Vec<_>) = over.into_iter().partition(|lease| lease.is_live(self.now_ms));
         for (event, leases) in [("lease_expired", expired), ("lease_reaped", orphans)] {
             let told = leases.iter().filter(|lease| Traces::from(lease.visibility).events);
-            self.ledger().note(event, told.map(|lease| (lease, Object::new())), self.now_ms);
+            self.note(event, told.map(|lease| (lease, Object::new())));
         }
         Ok(live)
     }
@@ -160,8 +161,7 @@ impl<'a> Entered<'a> {
 
     pub(super) fn tell_of_grant(&self, owner: &str, leases: &[ClaimLease], traces: Traces) {
         let more = |lease: &ClaimLease| [("expiresAt", Json::from(iso(lease.expires_at)))].into_iter().collect();
-        let told = leases.iter().filter(|_| traces.events).map(|lease| (lease, more(lease)));
-        self.ledger().note("lease_acquired", told, self.now_ms);
+        self.note("lease_acquired", leases.iter().filter(|_| traces.events).map(|lease| (lease, more(lease))));
         self.mark_and_wake(&format!("leases-acquired:{owner}"), traces);
     }
 
@@ -169,7 +169,7 @@ impl<'a> Entered<'a> {
     pub(super) fn tell_of_release(&self, owner: &str, leases: &[ClaimLease], told: &Told<'_>) {
         let of = |lease: &ClaimLease| told.traces.unwrap_or_else(|| lease.visibility.into());
         let released = leases.iter().filter(|lease| of(lease).events).map(|lease| (lease, told.more.clone()));
-        self.ledger().note("lease_released", released, self.now_ms);
+        self.note("lease_released", released);
         if let Some(last) = leases.last() {
             self.mark_and_wake(&format!("{}:{owner}", told.reason), of(last));
         }
@@ -177,14 +177,26 @@ impl<'a> Entered<'a> {
 
     fn mark_and_wake(&self, reason: &str, traces: Traces) {
         if traces.mark {
-            self.ledger().mark(reason, self.now_ms);
+            self.tell(Effect::Mark, self.ledger().mark(reason, self.now_ms));
         }
-        // The signal is that of all scopes.
-        if traces.wake
-            && let Ok(_lock) = enter(&claims_folder(self.claims.store()), self.claims.lock_limit())
-        {
-            self.ledger().wake(reason, self.now_ms);
+        if traces.wake {
+            // The signal is that of all scopes.
+            let lock = enter(&claims_folder(self.claims.store()), self.claims.lock_limit());
+            self.tell(Effect::Wake, lock.is_ok() && self.ledger().wake(reason, self.now_ms));
         }
+    }
+
+    fn note<'b>(&self, event: &str, leases: impl Iterator<Item = (&'b ClaimLease, Object)>) {
+        let leases: Vec<_> = leases.collect();
+        let n_leases = leases.len();
+        if n_leases > 0 {
+            let is_told = self.ledger().note(event, leases, self.now_ms);
+            self.claims.effects().told(Effect::Event, n_leases, is_told);
+        }
+    }
+
+    fn tell(&self, effect: Effect, is_told: bool) {
+        self.claims.effects().told(effect, 1, is_told);
     }
 }
 

@@ -51,22 +51,20 @@ impl Ledger {
         }
     }
 
-    /// Notes what happened to leases, each with what else there is to say of it.
-    pub(super) fn note<'a>(&self, event: &str, leases: impl Iterator<Item = (&'a ClaimLease, Object)>, now_ms: i64) {
-        let lines: Vec<_> = leases.map(|(lease, more)| line(event, lease, more, now_ms)).collect();
-        if lines.is_empty() {
-            return;
-        }
-        let written = disk::append_line(&self.events, &lines.join("\n"));
-        if written.is_ok() && disk::size_of(&self.events).is_some_and(|size| LONGEST < size) {
+    /// Notes what happened to leases, each with what else there is to say of it; whether it could be.
+    pub(super) fn note(&self, event: &str, leases: Vec<(&ClaimLease, Object)>, now_ms: i64) -> bool {
+        let lines: Vec<_> = leases.into_iter().map(|(lease, more)| line(event, lease, more, now_ms)).collect();
+        let is_told = disk::append_line(&self.events, &lines.join("\n")).is_ok();
+        if is_told && disk::size_of(&self.events).is_some_and(|size| LONGEST < size) {
             let _ = disk::rename(&self.events, &self.before);
         }
+        is_told
     }
 
-    /// Marks the scope, if it is not marked already.
-    pub(super) fn mark(&self, reason: &str, now_ms: i64) {
+    /// Marks the scope, if it is not marked already; whether it is marked now.
+    pub(super) fn mark(&self, reason: &str, now_ms: i64) -> bool {
         if matches!(disk::read(&self.mark), Ok(Some(_))) {
-            return;
+            return true;
         }
         let mark = object([
             ("reason", Json::from(reason)),
@@ -74,12 +72,12 @@ impl Ledger {
             ("refreshAttempt", Json::Number(0.0)),
             ("markedAt", Json::from(iso(now_ms))),
         ]);
-        let _ = disk::replace_beside(&self.mark, mark.to_text().as_bytes());
+        disk::replace_beside(&self.mark, mark.to_text().as_bytes()).is_ok()
     }
 
     /// Wakes whoever looks at the signal. One that cannot be read goes on from the time, which is larger than every number
-    /// that was told.
-    pub(super) fn wake(&self, reason: &str, now_ms: i64) {
+    /// that was told. Whether it could be written.
+    pub(super) fn wake(&self, reason: &str, now_ms: i64) -> bool {
         let revision = match disk::read(&self.wake) {
             Ok(None) => Some(0),
             Ok(Some(bytes)) => Json::parse_bytes(&bytes).ok().and_then(|signal| signal.get("revision").and_then(whole)),
@@ -87,7 +85,7 @@ impl Ledger {
         };
         let revision = revision.unwrap_or_else(|| u64::try_from(now_ms).unwrap_or_default()) + 1;
         let signal = object([("revision", number(revision)), ("reason", Json::from(reason))]);
-        let _ = disk::replace_beside(&self.wake, signal.to_text().as_bytes());
+        disk::replace_beside(&self.wake, signal.to_text().as_bytes()).is_ok()
     }
 
     /// The largest token of a resource that an event shows, however it was spelled there.

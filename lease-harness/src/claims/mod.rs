@@ -3,7 +3,9 @@
 //! A pool hands out one of N equal slots; a claim names a resource and a mode. This module tells which claims exclude each
 //! other, and who an owner is. Nothing here touches a file.
 
+mod builders;
 mod conflict;
+mod effects;
 mod entered;
 mod error;
 mod index;
@@ -24,8 +26,14 @@ mod spec;
 mod store;
 mod tokens;
 mod wait;
+mod writer;
 
+pub use builders::{
+    Place, build_cache_read, build_cache_write, git_index, git_index_read, git_refs, git_refs_read, heavy_check, integration,
+    path_read, path_write, release, remote_mutation, scoped, workspace_read, workspace_write,
+};
 pub use conflict::conflicts;
+pub use effects::SideEffects;
 pub use error::{ClaimsError, ClaimsResult};
 pub use key::ResourceKey;
 pub use lease::{ClaimLease, Reference, Visibility};
@@ -39,3 +47,4 @@ pub use set::{WHOLE_REPOSITORY, normalized};
 pub use spec::{Claim, ClaimError};
 pub use store::ClaimStore;
 pub use wait::Standing;
+pub use writer::Writer;

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Another writer has taken over. What follows is the action and the reason, without a blank.
+pub(super) const WRITER_FENCED: &str = "WRITER_FENCED";
+
 /// Why an operation was refused. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -25,6 +28,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.about.as_str() {
             "" => f.write_str(self.code),
+            about if self.code == WRITER_FENCED => write!(f, "{}:{about}", self.code),
             about => write!(f, "{}: {about}", self.code),
         }
     }

@@ -16,6 +16,8 @@ use crate::json::trimmed;
 pub const DEFAULT_TTL_MS: i64 = 30_000;
 /// The shortest lifetime of a new set, in milliseconds.
 pub const SHORTEST_TTL_MS: i64 = 5_000;
+/// The last moment that has a date, in milliseconds since 1970. A lease that ends later could not be written down.
+const LAST_DATE_MS: i64 = 8_640_000_000_000_000;
 
 /// Who wants a set of claims, and how.
 pub struct SetWanted<'a> {
@@ -147,11 +149,11 @@ impl Scope {
         S::Error: From<Refusal>,
     {
         let identity = self.identity(wanted)?;
+        let expires_at = end_of(now_ms, wanted.ttl_ms.max(SHORTEST_TTL_MS))?;
         let blockers = self.blockers(wanted, before, now_ms);
         if !blockers.is_empty() {
             return Ok(SetOutcome::Blocked(blockers));
         }
-        let expires_at = now_ms.saturating_add(wanted.ttl_ms.max(SHORTEST_TTL_MS));
         // Also of a lease that is over: it may be all that is known of the resource's last token.
         let seen = |claim: &Claim| {
             let tokens = self.leases.iter().filter(|lease| lease.key == *claim.key()).map(|lease| lease.token);
@@ -219,8 +221,9 @@ impl Scope {
         now_ms: i64,
     ) -> Result<Vec<ClaimLease>, Refusal> {
         if ttl_ms <= 0 {
-            return Err(Refusal::new("LEASE_TTL_INVALID", format!("{ttl_ms} ms is no lifetime")));
+            return Err(no_lifetime(ttl_ms));
         }
+        let expires_at = end_of(now_ms, ttl_ms)?;
         // Of two references to one lease the last counts.
         let wanted: Option<HashMap<&str, &Reference>> =
             references.map(|all| all.iter().map(|reference| (reference.lease_id.as_str(), reference)).collect());
@@ -236,7 +239,7 @@ impl Scope {
         for lease in self.leases.iter_mut().filter(|lease| lease.is_live(now_ms) && lease.owner == owner) {
             if is_meant(lease) {
                 lease.heartbeat_at = now_ms;
-                lease.expires_at = now_ms.saturating_add(ttl_ms);
+                lease.expires_at = expires_at;
                 renewed.push(lease.clone());
             }
         }
@@ -351,6 +354,14 @@ fn check_places(repo_id: &str, claims: &[Claim]) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+fn end_of(now_ms: i64, ttl_ms: i64) -> Result<i64, Refusal> {
+    now_ms.checked_add(ttl_ms).filter(|end| *end <= LAST_DATE_MS).ok_or_else(|| no_lifetime(ttl_ms))
+}
+
+fn no_lifetime(ttl_ms: i64) -> Refusal {
+    Refusal::new("LEASE_TTL_INVALID", format!("{ttl_ms} ms is no lifetime"))
 }
 
 fn place(claim: &Claim, name: &str) -> Option<String> {

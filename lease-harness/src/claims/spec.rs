@@ -78,6 +78,21 @@ impl Claim {
         self.mode
     }
 
+    /// Says something beside key and mode.
+    pub(super) fn say(&mut self, name: &'static str, value: &str) {
+        self.rest.insert(name, value);
+    }
+
+    /// The same without what no operation looks at: what is left is key, mode, `repoId`, `checkoutId` and `workId`.
+    #[must_use]
+    pub fn plain(&self) -> Self {
+        let place = ["repoId", "checkoutId", "workId"].into_iter().filter_map(|name| {
+            let value = self.text(name).filter(|value| !value.is_empty())?;
+            Some((name.to_owned(), Json::from(value)))
+        });
+        Self { rest: place.collect(), ..self.clone() }
+    }
+
     /// A member beside key and mode, such as `checkoutId`, if it is a text.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::effects::Effects;
 use super::entered::{Drawing, Entered, Told};
 use super::error::{ClaimsError, ClaimsResult, RECORD_CORRUPT};
 use super::index::Index;
@@ -20,6 +21,7 @@ use super::record::whole;
 use super::refusal::Refusal;
 use super::scope::{Blocker, Scope, SetOutcome, SetWanted, Waiter};
 use super::spec::Claim;
+use super::writer::{Writer, WriterFile};
 use crate::json::{Json, Object, trimmed};
 use crate::store::{LeaseStore, StoreError, Vital};
 use crate::sys::disk;
@@ -34,6 +36,8 @@ pub struct ClaimStore {
     scope: String,
     dir: PathBuf,
     lock_wait: Duration,
+    pub(super) writer: Option<Writer>,
+    effects: Effects,
 }
 
 impl ClaimStore {
@@ -43,7 +47,7 @@ impl ClaimStore {
     /// `ID_INVALID` for a scope that is blank, longer than 1024 bytes, or has control characters in it.
     pub fn new(store: LeaseStore, scope: &str) -> ClaimsResult<Self> {
         let dir = scope_folder(&store, scope)?;
-        Ok(Self { store, scope: scope.to_owned(), dir, lock_wait: LOCK_WAIT })
+        Ok(Self { store, scope: scope.to_owned(), dir, lock_wait: LOCK_WAIT, writer: None, effects: Effects::default() })
     }
 
     /// Waits no longer than this for others to leave the scope; by default ten seconds.
@@ -84,7 +88,7 @@ impl ClaimStore {
             return Ok(SetOutcome::Granted(Vec::new()));
         }
         self.store.create()?;
-        let entered = self.enter()?;
+        let entered = self.enter_as_writer("acquire_lease")?;
         let mut scope = Scope::new(&self.scope, entered.around(wanted.owner, wanted.claims)?);
         let before = entered.waiters_before(waiter)?;
         let mut source = Drawing::new(&entered)?;
@@ -96,6 +100,7 @@ impl ClaimStore {
                 entered.index().add(&file_stem(wanted.owner), held)?;
                 waiter.map_or(Ok(()), |id| entered.dequeue(id))?;
                 entered.commit(wanted.owner, &scope)?;
+                self.effects.set(wanted.visibility);
                 entered.tell_of_grant(wanted.owner, leases, traces);
             }
             SetOutcome::Blocked(_) => if_blocked(&entered, scope.identity(wanted)?.digest())?,
@@ -109,7 +114,7 @@ impl ClaimStore {
     /// See there; `LOCK_HELD` when the scope was busy; or its files cannot be used. Nothing is renewed then.
     pub fn renew(&self, owner: &str, ttl_ms: i64, references: Option<&[Reference]>) -> ClaimsResult<Vec<ClaimLease>> {
         check_id("owner", owner)?;
-        let entered = self.enter()?;
+        let entered = self.enter_as_writer("renew_lease")?;
         let mut scope = entered.scope_of(owner)?;
         let renewed = scope.renew(owner, ttl_ms, references, entered.now_ms)?;
         entered.commit(owner, &scope)?;
@@ -128,7 +133,8 @@ impl ClaimStore {
         traces: Option<Traces>,
     ) -> ClaimsResult<Vec<ClaimLease>> {
         let told = Told { reason: "leases-released", more: Object::new(), traces };
-        self.take(owner, &told, |scope, now_ms| Ok(scope.release(owner, references, now_ms)))
+        let entered = self.enter_to_release(owner)?;
+        take(&entered, owner, &told, |scope, now_ms| Ok(scope.release(owner, references, now_ms)))
     }
 
     /// Gives back all leases of an owner, if they are exactly these; see [`Scope::release_exact`].
@@ -138,7 +144,8 @@ impl ClaimStore {
     pub fn release_exact(&self, owner: &str, references: &[Reference], traces: Option<Traces>) -> ClaimsResult<Vec<ClaimLease>> {
         let more = [("exactSet", Json::Bool(true))].into_iter().collect();
         let told = Told { reason: "leases-released-exact", more, traces };
-        self.take(owner, &told, |scope, now_ms| scope.release_exact(owner, references, now_ms))
+        let entered = self.enter_to_release(owner)?;
+        take(&entered, owner, &told, |scope, now_ms| scope.release_exact(owner, references, now_ms))
     }
 
     /// Gives back what a process had that has ended; see [`Scope::release_process`].
@@ -154,24 +161,15 @@ impl ClaimStore {
         let id = trimmed(process_id);
         let more = [("terminalProcessId", Json::from(id))].into_iter().collect();
         let told = Told { reason: "terminal-leases-released", more, traces };
-        self.take(&format!("process:{id}"), &told, |scope, now_ms| scope.release_process(id, references, now_ms))
+        let owner = format!("process:{id}");
+        check_id("owner", &owner)?;
+        // The process has ended, so that no generation of it can be in anybody's way.
+        take(&self.enter()?, &owner, &told, |scope, now_ms| scope.release_process(id, references, now_ms))
     }
 
-    fn take(
-        &self,
-        owner: &str,
-        told: &Told<'_>,
-        take: impl FnOnce(&mut Scope, i64) -> Result<Vec<ClaimLease>, Refusal>,
-    ) -> ClaimsResult<Vec<ClaimLease>> {
+    fn enter_to_release(&self, owner: &str) -> ClaimsResult<Entered<'_>> {
         check_id("owner", owner)?;
-        let entered = self.enter()?;
-        let mut scope = entered.scope_of(owner)?;
-        let taken = take(&mut scope, entered.now_ms)?;
-        if !taken.is_empty() {
-            entered.commit(owner, &scope)?;
-            entered.tell_of_release(owner, &taken, told);
-        }
-        Ok(taken)
+        self.enter_as_writer("release_lease")
     }
 
     /// The lease, if it is held and has this token. Writes nothing.
@@ -272,9 +270,36 @@ impl ClaimStore {
         matches!(self.store.vital(lease.alive.as_deref()), Vital::Dead(_))
     }
 
+    pub(super) fn effects(&self) -> &Effects {
+        &self.effects
+    }
+
     fn enter(&self) -> ClaimsResult<Entered<'_>> {
         Ok(Entered::new(self, enter(&self.dir, self.lock_wait)?))
     }
+
+    /// Enters, unless another writer has taken over. Looked at inside the lock, so that who takes over can wait for us.
+    fn enter_as_writer(&self, action: &str) -> ClaimsResult<Entered<'_>> {
+        let entered = self.enter()?;
+        WriterFile::new(&self.store).check(action, self.writer.as_ref())?;
+        Ok(entered)
+    }
+}
+
+/// Gives back what `take` takes out of the leases of an owner, and tells of it.
+fn take(
+    entered: &Entered<'_>,
+    owner: &str,
+    told: &Told<'_>,
+    take: impl FnOnce(&mut Scope, i64) -> Result<Vec<ClaimLease>, Refusal>,
+) -> ClaimsResult<Vec<ClaimLease>> {
+    let mut scope = entered.scope_of(owner)?;
+    let taken = take(&mut scope, entered.now_ms)?;
+    if !taken.is_empty() {
+        entered.commit(owner, &scope)?;
+        entered.tell_of_release(owner, &taken, told);
+    }
+    Ok(taken)
 }
 
 /// The owners' files of a scope, by their names without the ending.

@@ -8,7 +8,7 @@ use super::error::{SlotError, SlotErrorKind};
 use super::who;
 use crate::claims::{
     Claim, ClaimLease, ClaimStore, ClaimsError, Mode, OwnerNames, OwnerProcess, Reference, SetOutcome, SetWanted, Standing,
-    Visibility,
+    Visibility, Writer,
 };
 use crate::pool::Wait;
 use crate::store::{Beat, Ids, KeptAlive, LeaseStore, ProofOfLife, Pulse, StoreOptions, main_checkout, pause_for};
@@ -151,7 +151,8 @@ impl ClaimRequest {
     /// While it waits its place is free at once; afterwards all of the set is, within moments.
     pub fn acquire(mut self) -> Result<ClaimSet, SlotError> {
         let store = LeaseStore::open(&self.store)?;
-        let claims = ClaimStore::new(store.clone(), &self.scope_id()?)?;
+        let writer = Writer::from_env(&|name: &str| self.store.env.get(name));
+        let claims = ClaimStore::new(store.clone(), &self.scope_id()?)?.as_writer(writer);
         let no_proof = || SlotError::new(SlotErrorKind::Internal, "this store knows no proofs of life");
         let proof = store.proof_of_life()?.ok_or_else(no_proof)?;
         let owner = self.owner.take().unwrap_or_else(|| who::owner(&self.store.env));

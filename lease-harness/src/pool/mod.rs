@@ -48,6 +48,7 @@ pub use request::Requested;
 pub use slot::SlotDef;
 pub use standoff::Holding;
 pub use sweep::Swept;
+pub(crate) use temp_dir::{GRANT, grant_is_held, is_place_of_grant};
 pub use tend::Tended;
 pub use upkeep::Cleaned;
 pub use view::{PoolStatus, QueuedStatus, SlotStatus};

@@ -4,16 +4,18 @@
 //! reaping a dead one, sees which folder that was, also if the holder could not say anything any more. Whatever else there
 //! is belongs to no grant and goes when the pool tidies up. So there are never more folders than slots for long.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Pool;
 use super::error::PoolResult;
 use super::slot::SlotDef;
-use crate::store::Found;
-use crate::sys::disk::{self, At};
+use crate::store::{Found, LeaseStore, ManagedResource, ResourceKind, ResourceState};
+use crate::sys::disk;
 
 const FOLDER: &str = ".temp";
+
+/// The kind of owner of such a folder, in its descriptor.
+pub(crate) const GRANT: &str = "slot";
 
 /// The folder's name: no slot has two grants of one number. It is short, which matters to who puts a socket there.
 fn name_of(kind: &str, fence: u64) -> String {
@@ -24,8 +26,32 @@ impl Pool {
     /// The folder of a grant; made if it is not there.
     pub(crate) fn temp_dir(&self, slot: &SlotDef, fence: u64) -> PoolResult<PathBuf> {
         let folder = self.path(FOLDER).join(name_of(slot.kind(), fence));
-        fs::create_dir_all(&folder).at("create", &folder)?;
+        disk::create_dirs(&self.path(FOLDER))?;
+        if disk::create_new_dir(&folder)? {
+            // Whoever ends the grant removes the folder by its name; the record is for who looks for what was left.
+            let _ = self.describe(&name_of(slot.kind(), fence), &folder);
+        }
         Ok(folder)
+    }
+
+    fn describe(&self, name: &str, folder: &Path) -> PoolResult<()> {
+        let now_ms = self.store.now_ms();
+        let resource = ManagedResource {
+            id: format!("temp_folder:{name}"),
+            kind: ResourceKind::TempFolder,
+            owner_kind: GRANT.to_owned(),
+            owner_id: name.to_owned(),
+            created_at_ms: now_ms,
+            last_seen_ms: now_ms,
+            state: ResourceState::Active,
+            reason: None,
+            cleanup_after_ms: None,
+            path: Some(folder.display().to_string()),
+            branch: None,
+            repository: None,
+            identity: disk::identity(folder)?,
+        };
+        Ok(self.store.resources().record(&record_of(name), &resource)?)
     }
 
     /// Empties the folder of a grant, if it has one.
@@ -39,7 +65,10 @@ impl Pool {
 
     /// Removes the folder of a grant, if it has one.
     pub(super) fn remove_temp_dir(&self, kind: &str, fence: u64) -> PoolResult<()> {
-        Ok(disk::remove_tree(&self.path(FOLDER).join(name_of(kind, fence)))?)
+        let name = name_of(kind, fence);
+        disk::remove_tree(&self.path(FOLDER).join(&name))?;
+        self.store.resources().forget_all(&record_of(&name));
+        Ok(())
     }
 
     /// Removes the folders whose grant is not there any more. What cannot be removed stays: that must not cost anybody a slot.
@@ -48,17 +77,44 @@ impl Pool {
         for name in disk::names(&folder).unwrap_or_default() {
             // Numbers of grants never come again: what belongs to nobody after it was listed never will.
             if !self.is_of_a_grant(&name) {
-                let _ = disk::remove_tree(&folder.join(name));
+                let _ = disk::remove_tree(&folder.join(&name));
+                self.store.resources().forget_all(&record_of(&name));
             }
         }
     }
 
     fn is_of_a_grant(&self, name: &str) -> bool {
-        let Some((kind, _)) = name.rsplit_once('.') else { return false };
-        match self.store.found(kind) {
-            Ok(Found::Lease(record)) => record.fence().is_some_and(|fence| name == name_of(kind, fence)),
-            Ok(Found::Free | Found::Corrupt(_)) => false,
-            Err(_) => true,
-        }
+        holds(&self.store, name).unwrap_or(true)
     }
+}
+
+/// Whether the grant of this name is held; none if it cannot be told.
+fn holds(store: &LeaseStore, name: &str) -> Option<bool> {
+    let Some((kind, _)) = name.rsplit_once('.') else { return Some(false) };
+    match store.found(kind) {
+        Ok(Found::Lease(record)) => Some(record.fence().is_some_and(|fence| name == name_of(kind, fence))),
+        Ok(Found::Free | Found::Corrupt(_)) => Some(false),
+        Err(_) => None,
+    }
+}
+
+/// What has the name of a grant, as the owner of a resource, and whether it is held.
+pub(crate) fn grant_is_held(store: &LeaseStore, name: &str) -> Option<bool> {
+    let (kind, fence) = name.rsplit_once('.')?;
+    let is_name = crate::store::is_kind(kind) && fence.parse::<u64>().is_ok();
+    match store.found(kind) {
+        Ok(Found::Corrupt(_)) => None,
+        _ if is_name => holds(store, name),
+        _ => None,
+    }
+}
+
+/// Whether this is where the folder of a grant lies: in the folder of a pool of this store.
+pub(crate) fn is_place_of_grant(store: &LeaseStore, path: &Path, name: &str) -> bool {
+    let pool = path.parent().filter(|folder| folder.file_name().is_some_and(|name| name == FOLDER)).and_then(Path::parent);
+    path.file_name().is_some_and(|last| last == name) && pool.and_then(Path::parent) == Some(store.dir())
+}
+
+fn record_of(name: &str) -> String {
+    format!("{GRANT}.{name}")
 }

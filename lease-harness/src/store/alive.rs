@@ -189,6 +189,7 @@ fn documents(dir: &Path) -> StoreResult<Vec<Vec<u8>>> {
         folders.extend(folders_in(&scope, |_| true)?);
         folders.push(scope);
     }
+    folders.push(dir.join(super::resource_file::FOLDER));
     for folder in folders {
         for name in disk::names(&folder)? {
             let path = folder.join(&name);

@@ -33,6 +33,10 @@ impl StoreError {
         Self { kind: StoreErrorKind::Busy, message: message.into(), source: None }
     }
 
+    pub(crate) fn damaged(message: impl Into<String>) -> Self {
+        Self { kind: StoreErrorKind::Disk, message: message.into(), source: None }
+    }
+
     /// What kind of failure this is.
     #[must_use]
     pub fn kind(&self) -> StoreErrorKind {

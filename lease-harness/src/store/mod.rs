@@ -17,6 +17,8 @@ mod outcome;
 mod owner;
 mod record;
 mod renew;
+mod resource;
+mod resource_file;
 mod survey;
 mod tend;
 mod wait;
@@ -36,6 +38,7 @@ pub use options::StoreOptions;
 pub use outcome::{Acquired, Reaped, Reconciled, Refreshed, Released, Status};
 pub use owner::OwnerFence;
 pub use record::{Expiry, Found, Record};
+pub use resource::{ManagedResource, ResourceKind, ResourceState, completed_resource, is_known_resource};
 pub use wait::Waited;
 
 pub use crate::sys::clock::{Clock, Ids};
@@ -49,6 +52,7 @@ pub(crate) use journal::{iso, note};
 pub(crate) use owner::quoted;
 pub(crate) use record::to_f64;
 pub(crate) use renew::Keeper;
+pub(crate) use resource_file::{Resources, lock as lock_folder};
 pub(crate) use tend::{Gone, Kept, LeaseOf, Tending, Until};
 pub(crate) use wait::millis;
 

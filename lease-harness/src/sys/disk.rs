@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -206,6 +206,36 @@ pub(crate) fn remove_tree(path: &Path) -> DiskResult<()> {
         Some(found) if found.is_dir() => fs::remove_dir_all(path).absent_as_none().at("remove", path).map(drop),
         Some(_) => remove_file(path).map(drop),
     }
+}
+
+/// Device and inode of what has this name, and not of where it leads; `None` when there is nothing.
+pub(crate) fn identity(path: &Path) -> DiskResult<Option<String>> {
+    let found = fs::symlink_metadata(path).absent_as_none().at("look at", path)?;
+    Ok(found.map(|found| format!("{}:{}", found.dev(), found.ino())))
+}
+
+/// Whether it is a folder itself, and not a link to one.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// Whether nothing else is mounted in a folder, as far as that can be seen by device numbers.
+pub(crate) fn is_on_one_device(folder: &Path) -> DiskResult<bool> {
+    let device = fs::symlink_metadata(folder).at("look at", folder)?.dev();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).at("list", &folder)? {
+            let path = entry.at("list", &folder)?.path();
+            let found = fs::symlink_metadata(&path).at("look at", &path)?;
+            if found.dev() != device {
+                return Ok(false);
+            }
+            if found.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// Names in a folder, unsorted; names that are no UTF-8 are left out. An absent folder has none.

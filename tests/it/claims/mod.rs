@@ -4,8 +4,12 @@ mod damage;
 mod life;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod steps;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(crate) use steps::traced;
 mod storm;
+mod told;
 mod waiting;
+mod writer;
 
 use std::path::{Path, PathBuf};
 

@@ -103,7 +103,7 @@ impl Scene {
 }
 
 /// A program that is stopped at each of its system calls: ptrace(2).
-mod traced {
+pub(crate) mod traced {
     use std::os::unix::process::CommandExt as _;
     use std::process::{Command, Stdio};
 
@@ -112,7 +112,7 @@ mod traced {
 
     /// Kills the program in front of its system call number `step` after its first `flock`; whether it got so far.
     #[expect(clippy::zombie_processes, reason = "it is awaited by its number, which also tells of stops")]
-    pub(super) fn kill_at_call(mut command: Command, step: usize) -> bool {
+    pub(crate) fn kill_at_call(mut command: Command, step: usize) -> bool {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let trace_me = || match request(libc::PTRACE_TRACEME, 0, 0) {
             0 => Ok(()),

@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use lease_harness::claims::{Claim, ClaimLease, ClaimStore, Reference, Refusal, Scope, SetOutcome, SetWanted, Source, Traces};
 use lease_harness::json::Json;
 use lease_harness::store::{Clock, LeaseStore, StoreOptions, parse_time};
+
+use super::claims_files;
 
 /// What the scenarios are played on.
 pub(super) trait Claims {
@@ -21,6 +24,17 @@ pub(super) trait Claims {
     fn list(&mut self, repo: &str) -> Answer;
     /// The ledger's lines, the mark and the signal; none if there are no files.
     fn told(&self, repo: &str) -> Option<Told>;
+    fn has_files(&self) -> bool {
+        false
+    }
+    /// Does a step on that system's files to ours. `bound` puts ids in the place of symbols.
+    fn touch(&mut self, _repo: &str, op: &str, _step: &Json, _bound: &dyn Fn(&str) -> String) -> Result<(), String> {
+        Err(format!("the rules alone have no files for {op}"))
+    }
+    /// Whether that file is there, if it has a counterpart.
+    fn exists(&self, _repo: &str, _path: &str) -> Option<Json> {
+        None
+    }
 }
 
 /// What others were told.
@@ -102,10 +116,19 @@ pub(super) struct Files {
     _dir: tempfile::TempDir,
     store: LeaseStore,
     now_ms: Arc<AtomicI64>,
+    /// Whether who holds the lock stays when his time is over.
+    overstays: bool,
+    lock: Option<HeldLock>,
+}
+
+/// Somebody else is inside a scope.
+pub(super) struct HeldLock {
+    pub(super) _folder: std::fs::File,
+    pub(super) until_ms: i64,
 }
 
 impl Files {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(overstays: bool) -> Self {
         let dir = tempfile::tempdir().expect("a temporary folder can be made");
         let now_ms = Arc::new(AtomicI64::new(T0_MS));
         let clock = Arc::clone(&now_ms);
@@ -114,16 +137,24 @@ impl Files {
             clock: Clock::from_fn(move || clock.load(Ordering::SeqCst)),
             ..StoreOptions::default()
         };
-        Self { store: LeaseStore::open(&options).expect("a store opens"), _dir: dir, now_ms }
+        Self { store: LeaseStore::open(&options).expect("a store opens"), _dir: dir, now_ms, overstays, lock: None }
     }
 
-    fn claims(&self, repo: &str) -> ClaimStore {
-        ClaimStore::new(self.store.clone(), repo).expect("a scope")
+    pub(super) fn claims(&self, repo: &str) -> ClaimStore {
+        ClaimStore::new(self.store.clone(), repo).expect("a scope").lock_wait(Duration::from_millis(5))
+    }
+
+    pub(super) fn now_ms(&self) -> i64 {
+        self.now_ms.load(Ordering::SeqCst) - T0_MS
+    }
+
+    pub(super) fn hold_lock(&mut self, lock: HeldLock) {
+        self.lock = Some(lock);
     }
 }
 
 /// The recordings' time zero.
-const T0_MS: i64 = 1_800_000_000_000;
+pub(super) const T0_MS: i64 = 1_800_000_000_000;
 
 fn from_t0(mut leases: Vec<ClaimLease>) -> Vec<ClaimLease> {
     for lease in &mut leases {
@@ -137,6 +168,9 @@ fn from_t0(mut leases: Vec<ClaimLease>) -> Vec<ClaimLease> {
 impl Claims for Files {
     fn set_time(&mut self, now_ms: i64) {
         self.now_ms.store(T0_MS + now_ms, Ordering::SeqCst);
+        if !self.overstays {
+            self.lock.take_if(|lock| lock.until_ms <= now_ms);
+        }
     }
 
     fn acquire(&mut self, repo: &str, wanted: &SetWanted<'_>, traces: Traces) -> Result<SetOutcome, String> {
@@ -170,9 +204,22 @@ impl Claims for Files {
         self.claims(repo).list().map(from_t0).map_err(message)
     }
 
+    fn has_files(&self) -> bool {
+        true
+    }
+
+    fn touch(&mut self, repo: &str, op: &str, step: &Json, bound: &dyn Fn(&str) -> String) -> Result<(), String> {
+        claims_files::touch(self, repo, op, step, bound)
+    }
+
+    fn exists(&self, repo: &str, path: &str) -> Option<Json> {
+        claims_files::exists(self, repo, path)
+    }
+
     fn told(&self, repo: &str) -> Option<Told> {
         let claims = self.claims(repo);
-        let document = |path: &Path| std::fs::read_to_string(path).map_or(Json::Null, |text| Json::parse(&text).expect("JSON"));
+        let document =
+            |path: &Path| std::fs::read_to_string(path).map_or(Json::Null, |text| Json::parse(&text).unwrap_or_default());
         let text = std::fs::read_to_string(claims.dir().join("events.jsonl")).unwrap_or_default();
         let events = text.lines().map(|line| Json::parse(line).expect("JSON"));
         Some(Told {

@@ -29,7 +29,7 @@ impl Case {
     /// Whether we must agree: it is normal, and the contract does not say otherwise.
     pub(super) fn binds(&self) -> bool {
         let has = |name: &str| self.tags.iter().any(|tag| tag == name);
-        has("normal") && !has("differs")
+        (has("normal") || has("generated")) && !has("differs")
     }
 }
 

@@ -6,12 +6,16 @@
 //! has looked at yet, only the binding ones decide.
 
 mod claims;
+mod claims_builders;
+mod claims_files;
+mod claims_resources;
 mod claims_scenarios;
 mod claims_stage;
 mod cli;
 mod decisions;
 mod failure;
 mod files;
+mod kept;
 mod load;
 mod mask;
 mod owner_patterns;

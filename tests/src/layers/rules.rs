@@ -20,11 +20,13 @@ const LAYERS: [(&str, &[&str]); 8] = [
 ];
 
 /// File names of the format, and the layer that may spell them.
-const FILE_NAMES: [(&str, &str); 10] = [
+const FILE_NAMES: [(&str, &str); 12] = [
     ("holder.json", "store"),
     ("reaped.log", "store"),
     (".guard-", "store"),
     (".alive", "store"),
+    (".resources", "store"),
+    ("writer.json", "claims"),
     ("queue.json", "pool"),
     ("stats.json", "pool"),
     ("nudges.jsonl", "pool"),

@@ -51,6 +51,9 @@ pub(crate) struct Options {
     pub(crate) process: String,
     /// The id of a lease on a claim.
     pub(crate) lease_id: String,
+    /// The program that writes claims, and its generation.
+    pub(crate) instance: String,
+    pub(crate) generation: String,
     pub(crate) claims: Vec<Claim>,
     /// `--claims`, `--refs` and `--identity`; null if not given.
     pub(crate) more_claims: Json,
@@ -113,6 +116,8 @@ impl Options {
             scope: typed.name("scope"),
             process: typed.name("process"),
             lease_id: typed.name("lease"),
+            instance: typed.name("instance"),
+            generation: typed.name("generation"),
             claims: typed.values("claim"),
             more_claims: typed.value("claims").unwrap_or_default(),
             refs: typed.value("refs").unwrap_or_default(),

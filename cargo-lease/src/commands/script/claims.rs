@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lease_harness::claims::{
     Blocker, Claim, ClaimLease, ClaimStore, ClaimsError, DEFAULT_TTL_MS, OwnerNames, OwnerProcess, Reference, SetOutcome,
-    SetWanted, Standing, Traces, Visibility, Waiter,
+    SetWanted, Standing, Traces, Visibility, Waiter, Writer,
 };
 use lease_harness::json::{Json, Object, object};
 use lease_harness::store::main_checkout;
@@ -40,11 +40,19 @@ pub(super) fn run(op: ClaimsOp, options: &Options, around: &Surroundings) -> Res
             claims.release_process(&options.process, &references, None).map(|leases| released(&leases))
         }
         ClaimsOp::Assert => {
-            let token =
-                options.token.parse().map_err(|_| Failure::usage(format!("--token '{}': no whole number", options.token)))?;
+            let token = whole_number("--token", &options.token)?;
             claims.assert(&options.lease_id, token).map(|lease| object([("ok", true.into()), ("lease", lease.to_json())]))
         }
         ClaimsOp::List => claims.list().and_then(|leases| Ok(listed(&leases, &claims.waiters()?))),
+        ClaimsOp::TakeOver => {
+            check_output()?;
+            claims.take_over(&options.instance).map(|writer| writer_of(&writer))
+        }
+        ClaimsOp::StepDown => {
+            let generation = whole_number("--generation", &options.generation)?;
+            let writer = Writer { instance: options.instance.clone(), generation };
+            claims.step_down(&writer).map(|was_it| object([("ok", true.into()), ("steppedDown", was_it.into())]))
+        }
     };
     match answered {
         Ok(document) => print(&document, options.shape),
@@ -58,7 +66,17 @@ fn open(options: &Options, around: &Surroundings) -> Result<ClaimStore, Failure>
         "" => main_checkout(&around.cwd).unwrap_or_else(|| around.cwd.clone()).display().to_string(),
         scope => scope.to_owned(),
     };
-    Ok(ClaimStore::new(store, &scope)?)
+    let writer = Writer::from_env(&|name: &str| std::env::var(name).ok());
+    Ok(ClaimStore::new(store, &scope)?.as_writer(writer))
+}
+
+fn whole_number(option: &str, typed: &str) -> Result<u64, Failure> {
+    typed.parse().map_err(|_| Failure::usage(format!("{option} '{typed}': no whole number")))
+}
+
+fn writer_of(writer: &Writer) -> Json {
+    let generation = writer.generation.to_string().parse::<f64>().unwrap_or(f64::INFINITY);
+    object([("ok", true.into()), ("instanceId", writer.instance.as_str().into()), ("generation", generation.into())])
 }
 
 fn acquire(claims: &ClaimStore, options: &Options) -> Result<Result<Json, ClaimsError>, Failure> {

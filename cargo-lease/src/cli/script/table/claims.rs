@@ -23,6 +23,8 @@ pub(in crate::cli::script) const CLAIMS: Family = Family {
         flag("wait-ms", Millis, "Longest wait for what others hold, in milliseconds [default: do not wait]"),
         flag("ephemeral", Nothing, "Leave no events, no mark and no signal"),
         flag("identity", Json, "Who the owner is, as a JSON object: checkoutId, worktreeId, branch, principalId, ..."),
+        flag("instance", Text("ID"), "The program that becomes the writer, or was it"),
+        flag("generation", Text("N"), "Which of its generations, as `take-over` named it"),
         flag("scope", Text("ID"), "Claims of different scopes never meet [default: the repository's main checkout]"),
         STORE_DIR,
         PRETTY,
@@ -116,6 +118,32 @@ Takes no lock and writes nothing.
 
 Examples:
   cargo lease claims list --pretty",
+        },
+        Operation {
+            name: "take-over",
+            op: Op::Claims(ClaimsOp::TakeOver),
+            about: "Make a program the only one that writes claims",
+            needs: &[Always("instance")],
+            takes: &[],
+            examples: "\
+From now on acquire, renew and release are refused with code \"WRITER_FENCED\" for everybody whose environment does not name \
+this instance and the printed generation: FORGE_WRITER_INSTANCE_ID, FORGE_WRITER_GENERATION. When it returns, nothing of an \
+older one is under way any more. It counts for all scopes of the store.
+
+Examples:
+  cargo lease claims take-over --instance scheduler-2",
+        },
+        Operation {
+            name: "step-down",
+            op: Op::Claims(ClaimsOp::StepDown),
+            about: "Let everybody write claims again",
+            needs: &[Always("instance"), Always("generation")],
+            takes: &[],
+            examples: "\
+Changes nothing, and says so, if another one has taken over meanwhile. Generations go on from where they were.
+
+Examples:
+  cargo lease claims step-down --instance scheduler-2 --generation 7",
         },
     ],
     examples: "\

@@ -26,6 +26,8 @@ pub(crate) enum ClaimsOp {
     ReleaseProcess,
     Assert,
     List,
+    TakeOver,
+    StepDown,
 }
 
 /// What is done with a lease of the store.
