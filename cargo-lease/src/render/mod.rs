@@ -1,12 +1,14 @@
 //! What people see.
 
+mod claims;
 mod status;
 mod table;
 mod time;
 mod wait;
 mod waits;
 
+pub(crate) use claims::{claims_news, claims_tables};
 pub(crate) use status::{status_news, status_table};
 pub(crate) use time::about_minutes;
-pub(crate) use wait::{WaitReport, tell_place};
+pub(crate) use wait::{WaitReport, tell_claims_place, tell_place};
 pub(crate) use waits::{HeldBack, PoolNeed, Waited, Waits};

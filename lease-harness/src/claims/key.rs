@@ -75,6 +75,18 @@ impl ResourceKey {
     pub fn overlaps(&self, other: &Self) -> bool {
         self == other || covers(&self.kind(), &other.kind()) || covers(&other.kind(), &self.kind())
     }
+
+    /// Whether whoever has `other` to himself has this one to himself as well: there is nothing that overlaps this one, and not
+    /// that.
+    #[must_use]
+    pub fn is_within(&self, other: &Self) -> bool {
+        self == other
+            || match (other.kind(), self.kind()) {
+                (Kind::Workspace(_), Kind::Path(path)) if path.checkout().is_none_or(str::is_empty) => false,
+                (Kind::Path(outer), Kind::Path(inner)) => outer.holds(&inner),
+                (outer, inner) => covers(&outer, &inner),
+            }
+    }
 }
 
 /// Whether a key reaches what another one of a different name is about.

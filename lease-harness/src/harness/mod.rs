@@ -2,6 +2,7 @@
 
 pub(crate) mod background;
 mod child;
+mod claim_set;
 mod claims;
 pub mod detached;
 mod ending;
@@ -10,6 +11,7 @@ mod grants;
 mod held_run;
 mod joining;
 mod nextest_run;
+mod outer_claims;
 mod request;
 mod run_notes;
 mod several;
@@ -20,7 +22,8 @@ mod turns;
 mod who;
 
 pub use child::{Child, Ended, LossWatch, exec, exit_like};
-pub use claims::{ClaimRequest, ClaimSet};
+pub use claim_set::ClaimSet;
+pub use claims::ClaimRequest;
 pub use ending::Ending;
 pub use error::{SlotError, SlotErrorKind};
 pub use grants::BetweenTests;
