@@ -1,6 +1,7 @@
 //! Asking for a set of claims.
 
 use std::fmt;
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -13,7 +14,8 @@ use super::outer_claims::{self, OuterClaim};
 use super::times::of_minutes;
 use super::who;
 use crate::claims::{
-    Blocker, Claim, ClaimLease, ClaimStore, Mode, OwnerNames, OwnerProcess, Patience, SetOutcome, SetWanted, Standing, Visibility,
+    Blocker, Claim, ClaimLease, ClaimStore, Mode, OwnerNames, OwnerProcess, Patience, SetOutcome, SetWanted, Standing,
+    UnknownMode, Visibility, conflicts,
 };
 use crate::pool::Wait;
 use crate::store::{Ids, LeaseStore, StoreOptions, main_checkout, pause_for};
@@ -326,4 +328,27 @@ fn ttl_ms(minutes: f64) -> Result<i64, SlotError> {
     let ttl = Duration::try_from_secs_f64(minutes * 60.0).ok().filter(|ttl| !ttl.is_zero());
     let ttl = ttl.and_then(|ttl| i64::try_from(ttl.as_millis()).ok());
     ttl.ok_or_else(|| SlotError::new(SlotErrorKind::Usage, format!("a lifetime of {minutes} minutes is none")))
+}
+
+/// Claims as an attribute writes them: mode and key of each.
+pub(crate) fn claims_of(written: &[(&str, &str)]) -> Result<Vec<Claim>, SlotError> {
+    let usage = |error: &dyn fmt::Display| SlotError::new(SlotErrorKind::Usage, error.to_string());
+    let claim = |(mode, key): &(&str, &str)| {
+        let mode: Mode = mode.parse().map_err(|error: UnknownMode| usage(&error))?;
+        Claim::new(key, mode).map_err(|error| usage(&error))
+    };
+    written.iter().map(claim).collect()
+}
+
+/// Whether two sets, so written, could not be held at once.
+pub(crate) fn exclude_each_other(left: &[(&str, &str)], right: &[(&str, &str)]) -> bool {
+    let (left, right) = (claims_of(left).unwrap_or_default(), claims_of(right).unwrap_or_default());
+    left.iter().any(|left| right.iter().any(|right| conflicts(left, right)))
+}
+
+/// Tells a waiter's place on stderr, also of a test whose output is captured: otherwise it would look stuck.
+pub(crate) fn tell_claims_place(Standing { position, blockers }: &Standing<'_>) {
+    let in_the_way = blockers.first().map(ToString::to_string).unwrap_or_default();
+    // Nobody is left to be told that stderr is gone.
+    let _ = writeln!(std::io::stderr(), "lease-harness: queue position {position}: {in_the_way}");
 }

@@ -36,6 +36,7 @@ pub use who::session_text;
 
 pub(crate) use crate::store::{quiesce, resume};
 pub(crate) use crate::sys::exit::{at_exit, exit_now};
+pub(crate) use claims::{claims_of, exclude_each_other, tell_claims_place};
 pub(crate) use several::{acquire_all, refuse_shared_variables};
 pub(crate) use times::minutes;
 
