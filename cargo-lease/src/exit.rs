@@ -36,13 +36,15 @@ pub(crate) struct Failure {
     signal: Option<i32>,
     /// Whether it was said already.
     is_told: bool,
+    /// Whether it says that no place names a pool file.
+    is_without_pool: bool,
     message: String,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl Failure {
     fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, signal: None, is_told: false, message: message.into(), source: None }
+        Self { code, signal: None, is_told: false, is_without_pool: false, message: message.into(), source: None }
     }
 
     /// What a layer below says, with its causes.
@@ -73,6 +75,16 @@ impl Failure {
     /// A process of ours has said why it ended with this code, so we only end like it.
     pub(crate) fn told(code: u8) -> Self {
         Self { is_told: true, ..Self::new(code, "a process of ours has failed") }
+    }
+
+    /// Bad input: no place names a pool file.
+    pub(crate) fn without_pool(message: impl Into<String>) -> Self {
+        Self { is_without_pool: true, ..Self::usage(message) }
+    }
+
+    /// Whether no place names a pool file, which matters less to who looks for something else besides.
+    pub(crate) fn is_without_pool(&self) -> bool {
+        self.is_without_pool
     }
 
     /// Something that should not happen.
@@ -194,11 +206,6 @@ pub(crate) fn report(failure: &(dyn Error + 'static)) {
 /// Prints a warning.
 pub(crate) fn warn(message: &str) {
     say("warning", message);
-}
-
-/// Prints a line that is neither: how a wait goes on.
-pub(crate) fn tell(message: &str) {
-    let _ = writeln!(io::stderr(), "{message}");
 }
 
 /// Prints what is no trouble but would make people wonder.

@@ -57,3 +57,7 @@ pub use harness::{ClaimRequest, ClaimSet, Slot, SlotError, SlotErrorKind, SlotRe
 #[doc = include_str!("leased_slot.md")]
 #[doc(inline)]
 pub use lease_harness_macros::leased_slot;
+
+#[doc = include_str!("leased_claims.md")]
+#[doc(inline)]
+pub use lease_harness_macros::leased_claims;

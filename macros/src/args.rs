@@ -179,7 +179,7 @@ impl Found {
 }
 
 /// Keeps the value of an option that may be given once.
-fn put<T>(place: &mut Option<T>, key: &Ident, value: T) -> Result<()> {
+pub(crate) fn put<T>(place: &mut Option<T>, key: &Ident, value: T) -> Result<()> {
     match place.replace(value) {
         None => Ok(()),
         Some(_) => Err(Error::new(key.span(), format!("`{key}` is given twice"))),
@@ -205,7 +205,7 @@ fn pools(key: &Ident, values: &[Expr]) -> Result<Vec<LitStr>> {
 }
 
 /// A text that is not empty.
-fn text(value: &Expr, key: &str) -> Result<LitStr> {
+pub(crate) fn text(value: &Expr, key: &str) -> Result<LitStr> {
     match literal(value) {
         Some(Lit::Str(text)) if !text.value().is_empty() => Ok(text.clone()),
         Some(Lit::Str(text)) => Err(Error::new(text.span(), format!("`{key}` is empty"))),
@@ -215,7 +215,7 @@ fn text(value: &Expr, key: &str) -> Result<LitStr> {
 }
 
 /// A TTL.
-fn minutes(value: &Expr) -> Result<f64> {
+pub(crate) fn minutes(value: &Expr) -> Result<f64> {
     let number = match literal(value) {
         Some(Lit::Int(number)) if number.suffix().is_empty() => number.base10_parse::<f64>()?,
         Some(Lit::Float(number)) if number.suffix().is_empty() => number.base10_parse::<f64>()?,
@@ -231,7 +231,7 @@ fn minutes(value: &Expr) -> Result<f64> {
 }
 
 /// A wait: `0`, `"no"` or a duration.
-fn wait(value: &Expr) -> Result<Wait> {
+pub(crate) fn wait(value: &Expr) -> Result<Wait> {
     let help = "`wait` is a duration, as in `wait = \"90s\"`, `\"10m\"` or `\"1h30m\"`, or `0` for not at all";
     match literal(value) {
         Some(Lit::Int(number)) if number.base10_digits() == "0" => Ok(Wait::No),
@@ -254,14 +254,14 @@ fn at_most(longest: Duration) -> Wait {
     if millis == 0 { Wait::No } else { Wait::Millis(u64::try_from(millis).unwrap_or(u64::MAX)) }
 }
 
-fn path(value: Expr) -> Result<Path> {
+pub(crate) fn path(value: Expr) -> Result<Path> {
     match value {
         Expr::Path(path) if path.qself.is_none() && path.attrs.is_empty() => Ok(path.path),
         other => Err(Error::new_spanned(other, "`crate` is a path, as in `crate = my_crate::lease_harness`")),
     }
 }
 
-fn literal(value: &Expr) -> Option<&Lit> {
+pub(crate) fn literal(value: &Expr) -> Option<&Lit> {
     match value {
         Expr::Lit(ExprLit { lit, attrs }) if attrs.is_empty() => Some(lit),
         // A value that comes out of a `macro_rules!` variable stands in an invisible group.
@@ -284,6 +284,7 @@ fn example_of(key: &str) -> &'static str {
         "wait" => "wait = \"10m\"",
         "owner" => "owner = \"ci\"",
         "crate" => "crate = my_crate::lease_harness",
+        "scope" => "scope = \"nightly\"",
         LIST => "pools(\"db.json\", \"ports.json\")",
         _ => "pool = \"pool.json\"",
     }

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use proc_macro2::{Delimiter, Group, Literal, Span, TokenStream};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::{Error, Ident, LitStr, ReturnType, Signature};
+use quote::{ToTokens, format_ident, quote};
+use syn::{Error, Ident, LitStr, Signature};
 
 use crate::args::{Args, Wait};
-use crate::item::{Access, SlotParam, TestFn};
+use crate::emit::{beside, bind, call_suffix, hidden, run_body};
+use crate::expand_claims::{claims_expanded, take_claims_below};
+use crate::item::{Access, Param, TestFn};
 
 /// Where the attribute is compiled.
 pub(crate) struct Source {
@@ -18,12 +20,24 @@ pub(crate) struct Source {
 }
 
 /// Expands one attribute; on a mistake the item stays, so that nothing else is reported about it.
+///
+/// Whatever order they stand in, a slot is taken before claims: claims below this attribute are expanded first, and so come to be
+/// further inside.
 pub(crate) fn leased_slot(args: TokenStream, item: TokenStream, source: Source) -> TokenStream {
+    let item = match take_claims_below(item.clone()) {
+        Ok((without, Some(claims))) => match claims_expanded(claims, without) {
+            Ok(item) => item,
+            // What is left of the item may have a parameter that only we could fill.
+            Err((error, _)) => return error.into_compile_error(),
+        },
+        Ok((item, None)) => item,
+        Err(error) => return beside(&error, &item),
+    };
     let mut test = match syn::parse2::<TestFn>(item.clone()) {
         Ok(test) => test,
         Err(error) => return beside(&error, &item),
     };
-    let second = test.take_second_leased_slot();
+    let second = test.take_attribute("leased_slot");
     let unchanged = test.clone();
     let slots = test.take_slot_params();
     let checked = match second {
@@ -58,8 +72,8 @@ const SECOND: &str = "this is a second #[leased_slot]: one attribute names all p
                       `#[leased_slot(pools(\"db.json\", \"ports.json\"))]`";
 
 /// A test takes no slot as a parameter, or that of each pool.
-fn check_one_each(pools: &[LitStr], slots: &[SlotParam]) -> syn::Result<()> {
-    if let Some(SlotParam { pattern, ty, .. }) = slots.get(pools.len()) {
+fn check_one_each(pools: &[LitStr], slots: &[Param]) -> syn::Result<()> {
+    if let Some(Param { pattern, ty, .. }) = slots.get(pools.len()) {
         let message = "there is no pool for this slot: name one for each, as in `pools(\"db.json\", \"ports.json\")`";
         return Err(Error::new_spanned(quote!(#pattern: #ty), message));
     }
@@ -73,7 +87,7 @@ fn check_one_each(pools: &[LitStr], slots: &[SlotParam]) -> syn::Result<()> {
 }
 
 /// A slot as a parameter is clean without being asked for.
-fn check_reset(args: &Args, slots: &[SlotParam]) -> syn::Result<()> {
+fn check_reset(args: &Args, slots: &[Param]) -> syn::Result<()> {
     match args.reset {
         Some(place) if !slots.is_empty() => {
             let message = "a test with a `slot: Slot` always gets it clean; `reset` is for tests without, which find the slot of \
@@ -84,18 +98,12 @@ fn check_reset(args: &Args, slots: &[SlotParam]) -> syn::Result<()> {
     }
 }
 
-/// An error and the item it is about.
-fn beside(error: &Error, item: &impl ToTokens) -> TokenStream {
-    let error = error.to_compile_error();
-    quote!(#error #item)
-}
-
 /// A checked attribute on a checked function.
 struct Expansion {
     args: Args,
     test: TestFn,
     /// None in the process form, else one of each pool.
-    slots: Vec<SlotParam>,
+    slots: Vec<Param>,
     source: Source,
 }
 
@@ -104,8 +112,8 @@ impl ToTokens for Expansion {
         let TestFn { attrs, visibility, signature, inner_attrs, .. } = &self.test;
         let register = self.register();
         let acquire = self.acquire();
-        let bind = self.slots.iter().enumerate().map(|(slot_idx, param)| bind_slot(param, &self.slot_name(slot_idx)));
-        let run = self.run_body();
+        let bind = self.slots.iter().enumerate().map(|(slot_idx, param)| bind(param, &self.slot_name(slot_idx)));
+        let run = run_body(&self.test);
         let mut body = Group::new(
             Delimiter::Brace,
             quote! {
@@ -128,11 +136,6 @@ impl ToTokens for Expansion {
             #visibility #signature #body
         });
     }
-}
-
-/// Names in the expansion that the body cannot see.
-fn hidden(name: &str) -> Ident {
-    Ident::new(name, Span::mixed_site())
 }
 
 impl Expansion {
@@ -167,13 +170,7 @@ impl Expansion {
             (_, slots) => ("test_slots", quote!((#lease, [#(#slots),*]))),
         };
         let is_async = self.test.signature.asyncness.is_some();
-        let may_fail_quietly = self.test.should_panic().is_possible() && self.test.returns_unit();
-        let suffix = match (may_fail_quietly, is_async) {
-            (false, false) => "",
-            (false, true) => "_async",
-            (true, false) => "_or_report",
-            (true, true) => "_or_report_async",
-        };
+        let (suffix, may_fail_quietly) = call_suffix(&self.test);
         let call = format_ident!("{call}{suffix}", span = Span::call_site());
         let wait = is_async.then(|| quote!(.await));
         let acquired = quote!(#runtime::__private::#call(&__LEASE_SITE)#wait);
@@ -186,7 +183,7 @@ impl Expansion {
 
     /// The slots as the call gives them, behind the lease: they are dropped first.
     fn slot_patterns(&self) -> Vec<TokenStream> {
-        let pattern = |(slot_idx, param): (usize, &SlotParam)| {
+        let pattern = |(slot_idx, param): (usize, &Param)| {
             let slot = self.slot_name(slot_idx);
             match param.access {
                 Access::Owned | Access::Shared => quote!(#slot),
@@ -249,24 +246,6 @@ impl Expansion {
         }
         site
     }
-
-    /// The body, its value kept until its last temporary is gone: only then may the slot be given back.
-    fn run_body(&self) -> TokenStream {
-        let body = &self.test.body;
-        let value = hidden("__value");
-        match &self.test.signature.output {
-            ReturnType::Default => quote!(let () = #body;),
-            ReturnType::Type(_, ty) if is_never(ty) => quote!(#body),
-            ReturnType::Type(_, ty) => {
-                let annotation = (!names_impl(ty.to_token_stream())).then(|| quote!(: #ty));
-                quote! {
-                    let #value #annotation = #body;
-                    #[allow(unreachable_code)]
-                    #value
-                }
-            }
-        }
-    }
 }
 
 /// Whether the pool file is in the package or in its workspace, where the runtime looks too.
@@ -276,30 +255,6 @@ fn is_there(package: &Path, pool: &str) -> bool {
         manifest.lines().any(|line| line.trim_start().starts_with("[workspace]") || line.trim_start().starts_with("[workspace."))
     };
     package.join(pool).exists() || package.ancestors().find(is_workspace).is_some_and(|root| root.join(pool).exists())
-}
-
-fn is_never(ty: &syn::Type) -> bool {
-    matches!(ty, syn::Type::Never(_))
-}
-
-/// An `impl Trait` cannot be written down a second time.
-fn names_impl(ty: TokenStream) -> bool {
-    ty.into_iter().any(|token| match token {
-        proc_macro2::TokenTree::Ident(ident) => ident == "impl",
-        proc_macro2::TokenTree::Group(group) => names_impl(group.stream()),
-        _ => false,
-    })
-}
-
-/// The parameter as a local of the body.
-fn bind_slot(param: &SlotParam, slot: &Ident) -> TokenStream {
-    let SlotParam { attrs, pattern, ty, access } = param;
-    let value = match access {
-        Access::Owned => quote!(#slot),
-        Access::Shared => quote!(&#slot),
-        Access::Exclusive => quote!(&mut #slot),
-    };
-    quote_spanned!(Span::mixed_site()=> #(#attrs)* let #pattern: #ty = #value;)
 }
 
 #[cfg(test)]

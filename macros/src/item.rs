@@ -54,16 +54,16 @@ pub(crate) struct TestFn {
     pub(crate) body: Group,
 }
 
-/// The parameter that is given the slot.
-pub(crate) struct SlotParam {
+/// The parameter that is given a slot, or the claims.
+pub(crate) struct Param {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) pattern: Pat,
-    /// Its type without a lifetime: the slot is a local of the test.
+    /// Its type without a lifetime: what it is given is a local of the test.
     pub(crate) ty: Type,
     pub(crate) access: Access,
 }
 
-/// How the body gets the slot.
+/// How the body gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Owned,
@@ -171,23 +171,33 @@ impl ToTokens for TestFn {
 
 impl TestFn {
     /// Takes the parameters whose type is called `Slot` out of the signature.
-    pub(crate) fn take_slot_params(&mut self) -> Result<Vec<SlotParam>> {
-        if let Some(FnArg::Receiver(receiver)) = self.signature.inputs.first() {
-            return Err(Error::new_spanned(receiver, "#[leased_slot] goes on a free function, not on a method"));
-        }
-        let mut slots = Vec::new();
-        let mut others = Punctuated::new();
-        for input in std::mem::take(&mut self.signature.inputs) {
-            match slot_param(&input) {
-                None => others.push(input),
-                Some(param) => slots.push(param),
-            }
-        }
-        self.signature.inputs = others;
+    pub(crate) fn take_slot_params(&mut self) -> Result<Vec<Param>> {
+        let slots = self.take_params("Slot")?;
         match self.mistaken_slot_param() {
             Some(error) => Err(error),
             None => Ok(slots),
         }
+    }
+
+    /// Takes the parameters whose type is called `ClaimSet` out of the signature.
+    pub(crate) fn take_claims_params(&mut self) -> Result<Vec<Param>> {
+        self.take_params("ClaimSet")
+    }
+
+    fn take_params(&mut self, name: &str) -> Result<Vec<Param>> {
+        if let Some(FnArg::Receiver(receiver)) = self.signature.inputs.first() {
+            return Err(Error::new_spanned(receiver, "#[leased_slot] goes on a free function, not on a method"));
+        }
+        let mut ours = Vec::new();
+        let mut others = Punctuated::new();
+        for input in std::mem::take(&mut self.signature.inputs) {
+            match param_of(&input, name) {
+                None => others.push(input),
+                Some(param) => ours.push(param),
+            }
+        }
+        self.signature.inputs = others;
+        Ok(ours)
     }
 
     /// A parameter that was meant for a slot, of a test that nobody else gives parameters to.
@@ -203,9 +213,14 @@ impl TestFn {
         Some(Error::new_spanned(&param.ty, message))
     }
 
-    /// Takes away further `#[leased_slot]`s; says where the first of them stands.
-    pub(crate) fn take_second_leased_slot(&mut self) -> Option<Path> {
-        let place = |attr: &Attribute| find_path(&attr.meta, &|path| is_named(path, "leased_slot"));
+    /// Whether an attribute of this name stands here, be it under a condition.
+    pub(crate) fn has_attribute(&self, name: &str) -> bool {
+        self.attrs.iter().any(|attr| find_path(&attr.meta, &|path| is_named(path, name)).is_some())
+    }
+
+    /// Takes away all attributes of this name; says where the first of them stands.
+    pub(crate) fn take_attribute(&mut self, name: &str) -> Option<Path> {
+        let place = |attr: &Attribute| find_path(&attr.meta, &|path| is_named(path, name));
         let first = self.attrs.iter().find_map(place);
         self.attrs.retain(|attr| place(attr).is_none());
         first
@@ -255,19 +270,19 @@ impl TestFn {
     }
 }
 
-fn slot_param(input: &FnArg) -> Option<SlotParam> {
+fn param_of(input: &FnArg, name: &str) -> Option<Param> {
     let FnArg::Typed(PatType { attrs, pat, ty, .. }) = input else {
         return None;
     };
     let (ty, access) = match bare(ty) {
-        Type::Reference(reference) if is_slot(&reference.elem) => {
+        Type::Reference(reference) if is_type(&reference.elem, name) => {
             let access = if reference.mutability.is_some() { Access::Exclusive } else { Access::Shared };
             (Type::Reference(TypeReference { lifetime: None, ..reference.clone() }), access)
         }
-        bare if is_slot(bare) => (bare.clone(), Access::Owned),
+        bare if is_type(bare, name) => (bare.clone(), Access::Owned),
         _ => return None,
     };
-    Some(SlotParam { attrs: attrs.clone(), pattern: (**pat).clone(), ty, access })
+    Some(Param { attrs: attrs.clone(), pattern: (**pat).clone(), ty, access })
 }
 
 fn is_test(path: &Path) -> bool {
@@ -292,8 +307,8 @@ fn mentions_slot(ty: TokenStream) -> bool {
     })
 }
 
-fn is_slot(ty: &Type) -> bool {
-    matches!(bare(ty), Type::Path(path) if path.qself.is_none() && is_named(&path.path, "Slot"))
+fn is_type(ty: &Type, name: &str) -> bool {
+    matches!(bare(ty), Type::Path(path) if path.qself.is_none() && is_named(&path.path, name))
 }
 
 /// The type itself: one that comes out of a `macro_rules!` variable stands in an invisible group.

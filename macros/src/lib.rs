@@ -1,11 +1,14 @@
-//! The `#[leased_slot]` attribute. Use it through `lease_harness`, where it is documented.
+//! The `#[leased_slot]` and `#[leased_claims]` attributes. Use them through `lease_harness`, where they are documented.
 //!
-//! Reading order: `args` is what stands in the attribute's parentheses, `item` is the function below it, `expand` puts
-//! both together into one call of `lease_harness::__private`.
+//! Reading order: `args` and `claims_args` are what stands in the attributes' parentheses, `item` is the function below them,
+//! `expand` and `expand_claims` put both together into one call of `lease_harness::__private`.
 
 mod args;
+mod claims_args;
 mod duration;
+mod emit;
 mod expand;
+mod expand_claims;
 mod item;
 
 use std::path::PathBuf;
@@ -20,6 +23,12 @@ pub fn leased_slot(args: TokenStream, item: TokenStream) -> TokenStream {
     let here = proc_macro::Span::call_site();
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     expand::leased_slot(args.into(), item.into(), Source { line: here.line(), column: here.column(), package }).into()
+}
+
+/// Lets a test hold claims; documented at `lease_harness::leased_claims`.
+#[proc_macro_attribute]
+pub fn leased_claims(args: TokenStream, item: TokenStream) -> TokenStream {
+    expand_claims::leased_claims(args.into(), item.into()).into()
 }
 
 /// Stands below a `#[test]` in what `leased_slot` emits, and says what is missing if that is no runtime's.

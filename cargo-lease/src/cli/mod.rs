@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use lease_harness::claims::Claim;
 
 /// The hidden command that cargo and nextest start in front of each test binary.
 pub(crate) const RUNNER: &str = "__runner";
@@ -157,15 +158,21 @@ Examples:
     )]
     Bench(Wrapped),
 
-    /// Run any command in a slot
+    /// Run any command in a slot, or holding claims, or both
     #[command(after_help = "\
 The command sees the slot's environment and POOL_RUN_SLOT, POOL_RUN_TOKEN, POOL_RUN_OWNER; otherwise it behaves as if \
 started directly: same input, output, folder, exit code. Under an outer `cargo lease` of the same pool it joins that \
 slot.
 
+With --claim it holds these resources, all or none, and takes a slot only if --pool is given: first the slot, then the \
+claims. The command sees LEASE_CLAIMS. What it claims itself and has by that it joins; what goes beyond is not waited \
+for.
+
 Examples:
   cargo lease run -- psql
-  cargo lease run --ttl 5 --no-wait -- ./smoke.sh --fast")]
+  cargo lease run --ttl 5 --no-wait -- ./smoke.sh --fast
+  cargo lease run --claim read:schema --claim write:path:fixtures/users -- ./load.sh
+  cargo lease run --pool db.json --claim write:schema -- ./migrate.sh")]
     Run(RunArgs),
 
     /// As a setup script of nextest, take one slot for the whole run
@@ -180,8 +187,10 @@ In .config/nextest.toml:
 Options stand in the command: \"cargo lease setup-script --pool db.json --wait 10m\"."))]
     SetupScript(SetupScriptArgs),
 
-    /// Show slots, holders and the queue
+    /// Show slots, holders and the queue, and who holds which claims
     #[command(after_help = "\
+Without a pool file only claims are shown, those of --scope.
+
 Examples:
   cargo lease status
   cargo lease status --json | jq '.slots[] | select(.state == \"free\")'")]
@@ -307,6 +316,12 @@ pub(crate) struct RunArgs {
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+    /// A resource to hold, and how: read:KEY, write:KEY or exclusive:KEY; may be repeated
+    #[arg(long = "claim", value_name = "MODE:KEY", value_parser = script::claim)]
+    pub(crate) claims: Vec<Claim>,
+    /// Claims of different scopes never meet [default: the repository's main checkout]
+    #[arg(long, value_name = "ID")]
+    pub(crate) scope: Option<String>,
     #[command(flatten)]
     pub(crate) lease: LeaseOptions,
 }
@@ -330,6 +345,9 @@ pub(crate) struct StatusArgs {
     /// Print again whenever something changed, until interrupted
     #[arg(long)]
     pub(crate) watch: bool,
+    /// Whose claims are shown [default: those of the repository's main checkout]
+    #[arg(long, value_name = "ID")]
+    pub(crate) scope: Option<String>,
     #[command(flatten)]
     pub(crate) lease: LeaseOptions,
 }

@@ -1,9 +1,9 @@
-//! Running a command in a slot that we hold, and ending as it ended.
+//! Running a command in a slot or under claims that we hold, and ending as it ended.
 
 use std::process::{Command, ExitCode};
 
 use lease_harness::harness::{Child, Ended, LossWatch, exit_like};
-use lease_harness::{Slot, SlotError, SlotErrorKind, SlotRequest};
+use lease_harness::{ClaimRequest, ClaimSet, Slot, SlotError, SlotErrorKind, SlotRequest};
 
 use super::cargo::become_command;
 use crate::exit::{self, Failure};
@@ -17,6 +17,49 @@ pub(super) fn acquire(request: SlotRequest) -> Result<Slot, SlotError> {
     slot
 }
 
+/// Waits for a set of claims, telling people where it stands. A signal that asks us to end ends the wait.
+pub(super) fn acquire_claims(request: ClaimRequest) -> Result<ClaimSet, SlotError> {
+    let report = WaitReport::on_stderr();
+    let set = request.leave_on_signals().on_wait(report.claims_listener()).acquire();
+    report.finish();
+    set
+}
+
+/// What a command works under.
+pub(super) struct Held {
+    pub(super) slot: Option<Slot>,
+    pub(super) claims: Option<ClaimSet>,
+}
+
+impl From<Slot> for Held {
+    fn from(slot: Slot) -> Self {
+        Self { slot: Some(slot), claims: None }
+    }
+}
+
+impl Held {
+    /// Whether all of it belongs to somebody around us.
+    fn is_joined(&self) -> bool {
+        self.slot.as_ref().is_none_or(Slot::is_joined) && self.claims.as_ref().is_none_or(ClaimSet::is_joined)
+    }
+
+    fn loss_watches(&self) -> Vec<LossWatch> {
+        let of_slot = self.slot.iter().map(Slot::loss_watch);
+        of_slot.chain(self.claims.iter().map(ClaimSet::loss_watch)).collect()
+    }
+
+    fn end_survivors(&self) -> Result<(), SlotError> {
+        let claims = self.claims.as_ref().map_or(Ok(()), ClaimSet::end_survivors);
+        self.slot.as_ref().map_or(Ok(()), Slot::end_survivors).and(claims)
+    }
+
+    /// Gives back what is ours: what was taken last, first.
+    fn release(self) -> Result<(), SlotError> {
+        let claims = self.claims.map_or(Ok(()), ClaimSet::release);
+        self.slot.map_or(Ok(()), Slot::release).and(claims)
+    }
+}
+
 /// Who started us, and whether the command may outlive him.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StartedBy {
@@ -26,39 +69,39 @@ pub(super) enum StartedBy {
     TestRunner,
 }
 
-/// Runs a command in the slot, gives the slot back, and ends as the command ended.
+/// Runs a command under what is held, gives that back, and ends as the command ended.
 ///
-/// In a slot that belongs to an outer `cargo lease` there is nothing to keep alive or to give back: this process becomes
-/// the command.
+/// In a slot and under claims that belong to an outer `cargo lease` there is nothing to keep alive or to give back: this process
+/// becomes the command.
 ///
 /// # Errors
 ///
 /// The command could not be started, or the lease was lost, or the slot could not be given back after a command that
 /// succeeded.
-pub(super) fn run_in(slot: Slot, command: Command, started_by: StartedBy) -> Result<ExitCode, Failure> {
-    run_and_leave(slot, command, started_by, |ended| matches!(ended, Some(Ended::Exited(_))))
+pub(super) fn run_in(held: impl Into<Held>, command: Command, started_by: StartedBy) -> Result<ExitCode, Failure> {
+    run_and_leave(held.into(), command, started_by, |ended| matches!(ended, Some(Ended::Exited(_))))
 }
 
 /// The same for a command that only starts what works in the slot: how it ends says little about that, so nothing may stay.
 pub(super) fn run_around(slot: Slot, command: Command, started_by: StartedBy) -> Result<ExitCode, Failure> {
-    run_and_leave(slot, command, started_by, |_| false)
+    run_and_leave(slot.into(), command, started_by, |_| false)
 }
 
 fn run_and_leave(
-    slot: Slot,
+    held: Held,
     command: Command,
     started_by: StartedBy,
     may_leave_processes: impl FnOnce(Option<&Ended>) -> bool,
 ) -> Result<ExitCode, Failure> {
-    if slot.is_joined() {
+    if held.is_joined() {
         return Err(become_command(command));
     }
-    let ended = run_watched(command, &[slot.loss_watch()], started_by);
+    let ended = run_watched(command, &held.loss_watches(), started_by);
     if !may_leave_processes(ended.as_ref().ok()) {
         // It was cut off, so what it had started may still work on the slot that the next holder is about to get.
-        slot.end_survivors().unwrap_or_else(|error| exit::report(&error));
+        held.end_survivors().unwrap_or_else(|error| exit::report(&error));
     }
-    let released = slot.release();
+    let released = held.release();
     let ended = ended?;
     if let Ended::Lost(sentence) = &ended {
         return Err(Failure::lost(sentence));

@@ -32,7 +32,7 @@ pub(crate) fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Test(wrapped) => test::run(wrapping(&wrapped.words)),
         Command::Nextest(wrapped) => nextest::run(wrapping(&wrapped.words)),
         Command::Bench(wrapped) => bench::run(wrapping(&wrapped.words)),
-        Command::Run(args) => run::run(lease, &args.command, around),
+        Command::Run(args) => run::run(lease, args, around),
         Command::SetupScript(args) => script::setup(lease, args, around),
         Command::Status(args) => status::run(lease, args, around),
         Command::Gc(args) => gc::run(lease, args, around),

@@ -7,18 +7,28 @@ use lease_harness::store::parse_time;
 /// How long ago a UTC ISO-8601 time was, such as `2m ago`; text that is no such time is shown as it is.
 pub(super) fn ago(text: &str, now: SystemTime) -> String {
     match millis(text) {
-        Some(at) => format!("{} ago", span((millis_of(now) - at).max(0))),
+        Some(at) => ago_ms(at, now),
         None => text.to_owned(),
     }
+}
+
+/// The same of a time in milliseconds since 1970.
+pub(super) fn ago_ms(at: i64, now: SystemTime) -> String {
+    format!("{} ago", span((millis_of(now) - at).max(0)))
 }
 
 /// How far ahead a UTC ISO-8601 time is, such as `in 28m`; text that is no such time is shown as it is.
 pub(super) fn ahead(text: &str, now: SystemTime) -> String {
     match millis(text) {
-        Some(at) if at <= millis_of(now) => "now".to_owned(),
-        Some(at) => format!("in {}", span(at - millis_of(now))),
+        Some(at) => ahead_ms(at, now),
         None => text.to_owned(),
     }
+}
+
+/// The same of a time in milliseconds since 1970.
+pub(super) fn ahead_ms(at: i64, now: SystemTime) -> String {
+    let now = millis_of(now);
+    if at <= now { "now".to_owned() } else { format!("in {}", span(at - now)) }
 }
 
 /// About how many minutes, at least one: `~3m`.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lease_harness::Waiting;
+use lease_harness::claims::Standing;
 
 use super::time::about_minutes;
 
@@ -27,8 +28,17 @@ impl WaitReport {
     pub(crate) fn listener(&self) -> impl FnMut(&Waiting) + Send + 'static {
         let spinner = self.spinner.clone();
         move |waiting| match &spinner {
-            Some(spinner) => turn(spinner, waiting),
+            Some(spinner) => turn(spinner, message(waiting)),
             None => tell_place(waiting.position, waiting.eta.as_secs_f64() * 1e3),
+        }
+    }
+
+    /// The same for a set of claims.
+    pub(crate) fn claims_listener(&self) -> impl FnMut(&Standing<'_>) + Send + 'static {
+        let spinner = self.spinner.clone();
+        move |standing| match &spinner {
+            Some(spinner) => turn(spinner, format!("waiting for claims: {}", claims_place(standing))),
+            None => tell_claims_place(standing),
         }
     }
 
@@ -41,13 +51,13 @@ impl WaitReport {
     }
 }
 
-fn turn(spinner: &ProgressBar, waiting: &Waiting) {
+fn turn(spinner: &ProgressBar, message: String) {
     if spinner.is_hidden() {
         spinner.set_style(ProgressStyle::default_spinner());
         spinner.set_draw_target(ProgressDrawTarget::stderr());
         spinner.enable_steady_tick(TURN_EVERY);
     }
-    spinner.set_message(message(waiting));
+    spinner.set_message(message);
 }
 
 fn message(waiting: &Waiting) -> String {
@@ -60,4 +70,14 @@ pub(crate) fn tell_place(position: usize, eta_ms: f64) {
     let line = format!("… pool saturated — queue position {position}, eta {}", about_minutes(eta_ms));
     // Where standard error is gone there is nobody to tell.
     let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Tells on standard error where a waiter for claims stands.
+pub(crate) fn tell_claims_place(standing: &Standing<'_>) {
+    let _ = writeln!(io::stderr().lock(), "… {}", claims_place(standing));
+}
+
+fn claims_place(standing: &Standing<'_>) -> String {
+    let in_the_way = standing.blockers.first().map(ToString::to_string).unwrap_or_default();
+    format!("queue position {}: {in_the_way}", standing.position)
 }

@@ -91,7 +91,7 @@ fn nowhere(package: &str, workspace: &str, elsewhere: Option<PathBuf>) -> Failur
     let hint = elsewhere.map_or_else(String::new, |path| {
         format!("\nthere is {0}, which is in none of them; say --pool {0}, or name it in a manifest", path.display())
     });
-    Failure::usage(format!(
+    Failure::without_pool(format!(
         "no pool file; name one in any of these places:
   --pool FILE                      not given
   LEASE_POOL_FILE                  not set

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lease_harness::harness::CommandOverrides;
-use lease_harness::{SlotRequest, Wait};
+use lease_harness::{ClaimRequest, Slot, SlotRequest, Wait};
 
 use super::Surroundings;
 use super::duration::parse_duration;
@@ -142,6 +142,27 @@ impl Settings {
         }
         if let Some(session) = &self.session {
             request = request.session(session);
+        }
+        if let Some(minutes) = self.ttl_minutes {
+            request = request.ttl_minutes(minutes);
+        }
+        if let Some(pause) = self.heartbeat {
+            request = request.heartbeat_every(pause);
+        }
+        request
+    }
+
+    /// The request that these settings make for claims of a scope, in the store of the slot that comes with them if one does.
+    pub(crate) fn claim_request(&self, scope: Option<&str>, slot: Option<&Slot>) -> ClaimRequest {
+        let mut request = ClaimRequest::new().wait(self.wait);
+        if let Some(store) = slot.map(Slot::store_dir).or(self.store.as_deref()) {
+            request = request.store(store);
+        }
+        if let Some(scope) = scope.filter(|scope| !scope.is_empty()) {
+            request = request.scope(scope);
+        }
+        if let Some(owner) = &self.owner {
+            request = request.owner(owner);
         }
         if let Some(minutes) = self.ttl_minutes {
             request = request.ttl_minutes(minutes);

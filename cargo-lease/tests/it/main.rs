@@ -8,6 +8,7 @@ mod cargo_test;
 mod pool;
 mod pool_shell;
 mod run;
+mod run_claims;
 mod scripts_page;
 mod status;
 mod store;

@@ -106,3 +106,62 @@ fn a_watch_prints_again_when_something_changed() {
     assert_eq!(holder.end().code(), Some(0));
     wait_for("free");
 }
+
+#[test]
+fn claims_are_shown_with_who_waits_for_whom() {
+    let lab = Lab::new(1);
+    let _holder = lab.holder(&["--claim", "write:schema", "--claim", "read:path:fixtures"]);
+    let mut waiter = lab.lease(&["--owner", "patient", "run", "--claim", "read:schema", "--", "true"]);
+    let mut waiter = Started(waiter.stderr(Stdio::piped()).spawn().expect("cargo-lease starts"));
+    let mut line = String::new();
+    BufReader::new(waiter.0.stderr.take().expect("piped")).read_line(&mut line).expect("text");
+    let (out, _) = expect_code(&mut lab.lease(&["status"]), 0);
+    let lines: Vec<&str> = out.lines().skip(5).collect();
+    assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["CLAIM", "MODE", "HOLDER", "FENCE", "SINCE", "EXPIRES"]);
+    has(lines[1], &["schema ", "write", "tester ", "1", " ago", "in "]);
+    has(lines[2], &["path:fixtures", "read"]);
+    has(lines[4], &["PLACE", "WAITS FOR", "OWNER", "SINCE", "BEHIND"]);
+    has(lines[5], &["1 ", "read:schema", "patient ", " ago", "tester with write:schema"]);
+    let claims = &lab.status()["claims"];
+    assert_eq!(claims["leases"].as_array().map(Vec::len), Some(2));
+    assert_eq!((&claims["waiters"][0]["position"], &claims["waiters"][0]["blockers"][0]["mode"]), (&1.into(), &"write".into()));
+}
+
+#[test]
+fn without_a_pool_only_claims_are_shown() {
+    let lab = Lab::new(1);
+    let status = |words: &[&str]| {
+        let mut command = lab.lease(&[&["status"], words].concat());
+        expect_code(command.env_remove("LEASE_POOL_FILE").current_dir(lab.path("empty")), 0)
+    };
+    lab.write("empty/x", "");
+    let scope = ["--scope", "shared"];
+    let (out, err) = status(&scope);
+    has(&out, &["store ", "nothing is claimed in shared"]);
+    has(&err, &["note: no pool file, so only claims are shown"]);
+    let _holder = lab.holder(&["--scope", "shared", "--claim", "write:k"]);
+    has(&status(&scope).0, &["CLAIM", "k ", "write", "tester"]);
+    let (out, _) = status(&["--scope", "shared", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&out).expect("a document");
+    assert_eq!((&document["ok"], &document["claims"]["leases"][0]["resourceKey"]), (&true.into(), &"k".into()));
+    assert_eq!(document.get("slots"), None);
+    // A pool that is named must be there.
+    let (_, err) = expect_code(&mut lab.lease(&["status", "--pool", "none.json"]), 2);
+    has(&err, &["none.json"]);
+}
+
+#[test]
+fn a_watch_shows_claims_that_come_and_go() {
+    let lab = Lab::new(1);
+    let mut watch = lab.lease(&["status", "--watch", "--json"]);
+    let mut watch = Started(watch.stdout(Stdio::piped()).spawn().expect("cargo-lease starts"));
+    let mut out = BufReader::new(watch.0.stdout.take().expect("piped")).lines();
+    let mut wait_for = |shown: &str| {
+        out.by_ref().map(|line| line.expect("text")).find(|line| line.contains(shown)).expect("a line with it");
+    };
+    wait_for(r#""leases":[]"#);
+    let holder = lab.holder(&["--claim", "write:k"]);
+    wait_for(r#""resourceKey":"k""#);
+    assert_eq!(holder.end().code(), Some(0));
+    wait_for(r#""leases":[]"#);
+}

@@ -1,6 +1,6 @@
 //! The calls in an expansion: two forms, blocking or not, for tests that fail or that pass by panicking.
 
-use super::lease::{Lease, or_panic, or_report};
+use super::lease::{self, Lease, without_a_slot};
 use super::site::Site;
 use super::{process_slot as process, test_slot as test};
 use crate::harness::Slot;
@@ -69,6 +69,16 @@ pub async fn test_slots_async<const N: usize>(site: &'static Site) -> (Lease, [S
 /// Like [`test_slots_or_report`], without blocking the thread.
 pub async fn test_slots_or_report_async<const N: usize>(site: &'static Site) -> Option<(Lease, [Slot; N])> {
     or_report(site, test::enter_async(site).await).map(each)
+}
+
+#[track_caller]
+fn or_panic<T>(site: &Site, acquired: Result<T, String>) -> T {
+    lease::or_panic(|reason| without_a_slot(site, reason), acquired)
+}
+
+#[track_caller]
+fn or_report<T>(site: &Site, acquired: Result<T, String>) -> Option<T> {
+    lease::or_report(site.passes_by_panicking(), |reason| without_a_slot(site, reason), acquired)
 }
 
 fn each<const N: usize>((lease, slots): (Lease, Vec<Slot>)) -> (Lease, [Slot; N]) {

@@ -1,13 +1,13 @@
 //! How a process with leased tests ends: slots given back, and never green after a loss.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::panic;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread;
 
 use super::request::explain;
-use crate::harness::{Slot, SlotErrorKind, at_exit, exit_now};
+use crate::harness::{ClaimSet, LossWatch, Slot, SlotErrorKind, at_exit, exit_now};
 
 /// The exit code of a process whose lease was lost.
 const LOST: i32 = 75;
@@ -24,7 +24,7 @@ static HELD: Mutex<Option<(u32, Vec<Arc<Slot>>)>> = Mutex::new(None);
 /// Says something that libtest's capture does not swallow.
 pub(crate) fn say(text: &str) {
     // Nobody is left to be told that stderr is gone.
-    let _ = writeln!(std::io::stderr(), "lease-harness: {text}");
+    let _ = writeln!(io::stderr(), "lease-harness: {text}");
 }
 
 /// Keeps the slots until the process exits.
@@ -49,11 +49,21 @@ pub(super) fn never_green() {
 /// Ends the process, and what it has started on the slot, as soon as the slot's lease is lost.
 pub(super) fn stop_when_lost(slot: &Slot) {
     let survivors = slot.survivors();
-    slot.loss_watch().on_loss(move |reason| {
-        let (reason, survivors) = (reason.to_owned(), survivors.clone());
+    stop_on_loss(&slot.loss_watch(), move || survivors.end());
+}
+
+/// The same with claims, and what was started under them.
+pub(super) fn stop_when_claims_are_lost(set: &ClaimSet) {
+    let survivors = set.survivors();
+    stop_on_loss(&set.loss_watch(), move || survivors.end());
+}
+
+fn stop_on_loss(watch: &LossWatch, end_survivors: impl FnOnce() -> io::Result<()> + Send + 'static) {
+    watch.on_loss(move |reason| {
+        let reason = reason.to_owned();
         let stop = move || {
-            // The slot is somebody else's; what cannot be ended is no reason to stay.
-            let _ = survivors.end();
+            // What was leased is somebody else's; what cannot be ended is no reason to stay.
+            let _ = end_survivors();
             lost(&reason)
         };
         // Not on this thread, which is the heartbeat's: giving other slots back at exit may need it.

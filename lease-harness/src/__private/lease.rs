@@ -27,7 +27,7 @@ impl Drop for Lease {
     }
 }
 
-fn without_a_slot(site: &Site, reason: &str) -> String {
+pub(super) fn without_a_slot(site: &Site, reason: &str) -> String {
     let slot = match site.pools().as_slice() {
         [pool] => format!("slot of pool `{pool}`"),
         pools => format!("slots of the pools `{}`", pools.join("`, `")),
@@ -37,23 +37,27 @@ fn without_a_slot(site: &Site, reason: &str) -> String {
 
 /// Fails the test if it has no lease.
 #[track_caller]
-pub(super) fn or_panic<T>(site: &Site, acquired: Result<T, String>) -> T {
+pub(super) fn or_panic<T>(without: impl FnOnce(&str) -> String, acquired: Result<T, String>) -> T {
     match acquired {
         Ok(acquired) => acquired,
-        Err(reason) => panic!("{}", without_a_slot(site, &reason)),
+        Err(reason) => panic!("{}", without(&reason)),
     }
 }
 
 /// Fails the test if it has no lease, also one that passes by panicking: that one must return.
 #[track_caller]
-pub(super) fn or_report<T>(site: &Site, acquired: Result<T, String>) -> Option<T> {
-    if !site.passes_by_panicking() {
-        return Some(or_panic(site, acquired));
+pub(super) fn or_report<T>(
+    passes_by_panicking: bool,
+    without: impl FnOnce(&str) -> String,
+    acquired: Result<T, String>,
+) -> Option<T> {
+    if !passes_by_panicking {
+        return Some(or_panic(without, acquired));
     }
     match acquired {
         Ok(acquired) => Some(acquired),
         Err(reason) => {
-            say(&without_a_slot(site, &reason));
+            say(&without(&reason));
             // If only some tests of a generator are expected to panic, returning makes the others pass.
             never_green();
             None

@@ -7,7 +7,8 @@
 //! (`process_slot`); where names alone do not tell, the program lists its tests (`own_tests`), and so it does to find cases of
 //! an `#[rstest]` that were left out (`cases`). In the *test form*, `fn t(slot: Slot)`, the test takes its slot when it starts
 //! (`test_slot`). Both ask by `request`, which finds the pool file (`paths`), share a slot in turns (`turn`) and end the
-//! process when a lease is lost (`end`).
+//! process when a lease is lost (`end`). Claims are those of a test in both forms (`claims_site`); tests over claims that their process
+//! is under take turns (`claims_turn`).
 
 mod calls;
 
@@ -15,6 +16,9 @@ mod site;
 
 mod process_slot;
 mod test_slot;
+
+mod claims_site;
+mod claims_turn;
 
 mod args;
 mod cases;
@@ -34,6 +38,7 @@ pub use calls::{
     test_slot_or_report, test_slot_or_report_async, test_slots, test_slots_async, test_slots_or_report,
     test_slots_or_report_async,
 };
+pub use claims_site::{ClaimsLease, ClaimsSite, claims, claims_async, claims_or_report, claims_or_report_async};
 pub use lease::Lease;
 pub use lease_harness_macros::has_a_runtime;
 pub use site::Site;

@@ -33,6 +33,11 @@ pub(crate) fn found(pool: impl AsRef<Path>) -> Option<PathBuf> {
     std::path::absolute(find(pool).ok()?).ok()
 }
 
+/// The workspace of the package, or the package where there is none around it.
+pub(super) fn workspace() -> Option<PathBuf> {
+    std::path::absolute(places(|name| std::env::var_os(name)).pop()?).ok()
+}
+
 /// The folders to look in, in order.
 fn places(env: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     let folder = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);

@@ -1,12 +1,14 @@
 //! Inside the lock of a scope: what reads again before it removes, and what writes.
 
 use std::collections::BTreeSet;
+use std::io;
 
 use super::effects::Effect;
 use super::error::{ClaimsError, ClaimsResult};
 use super::index::Index;
 use super::lease::ClaimLease;
 use super::ledger::{Ledger, Traces};
+use super::marked::end_processes_of;
 use super::names::file_stem;
 use super::place::{claims_folder, enter};
 use super::refusal::Refusal;
@@ -15,7 +17,7 @@ use super::spec::Claim;
 use super::store::{ClaimStore, in_order, owners_in};
 use super::tokens::Tokens;
 use crate::json::{Json, Object, object};
-use crate::store::iso;
+use crate::store::{StoreError, iso};
 use crate::sys::disk;
 use crate::sys::lock::LockedPlace;
 
@@ -130,6 +132,7 @@ impl<'a> Entered<'a> {
         if over.is_empty() {
             return Ok(live);
         }
+        end_what_is_left(&over)?;
         self.place(owner_stem, &live)?;
         // Whose time has run out, and whose process is gone before that.
         let (orphans, expired): (Vec<_>, Vec<_>) = over.into_iter().partition(|lease| lease.is_live(self.now_ms));
@@ -198,6 +201,23 @@ impl<'a> Entered<'a> {
     fn tell(&self, effect: Effect, is_told: bool) {
         self.claims.effects().told(effect, 1, is_told);
     }
+}
+
+/// Before it can be granted to others: what still works under a set whose holder is gone or silent is ended.
+fn end_what_is_left(over: &[ClaimLease]) -> ClaimsResult<()> {
+    // Whoever has no proof of life has started nothing that carries a mark.
+    let owners: BTreeSet<_> = over.iter().filter(|lease| lease.alive.is_some()).map(|lease| lease.owner.as_str()).collect();
+    for owner in owners {
+        // Where nobody can be looked for, nobody is waited for.
+        if let Err(error) = end_processes_of(owner).or_else(unless_timed_out) {
+            return Err(StoreError::busy(format!("what works under the claims of {owner} does not end: {error}")).into());
+        }
+    }
+    Ok(())
+}
+
+fn unless_timed_out(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::TimedOut { Err(error) } else { Ok(()) }
 }
 
 /// What is told of leases that are given back.

@@ -63,6 +63,18 @@ impl ResourceKey {
     pub fn overlaps(&self, other: &Self) -> bool {
         overlap(&self.0, &other.0)
     }
+
+    /// Whether whoever has `other` to himself has this one to himself as well: there is nothing that overlaps this one, and not
+    /// that.
+    #[must_use]
+    pub fn is_within(&self, other: &Self) -> bool {
+        self == other
+            || match (other.kind(), self.kind()) {
+                (Kind::Workspace(_), Kind::Path(path)) if path.checkout().is_none_or(str::is_empty) => false,
+                (Kind::Path(outer), Kind::Path(inner)) => outer.holds(&inner),
+                (outer, inner) => covers(&outer, &inner),
+            }
+    }
 }
 
 impl<'a> Kind<'a> {

@@ -12,6 +12,7 @@ mod index;
 mod key;
 mod lease;
 mod ledger;
+mod marked;
 mod mode;
 mod names;
 mod owner;
@@ -25,6 +26,7 @@ mod set;
 mod spec;
 mod store;
 mod tokens;
+mod view;
 mod wait;
 mod writer;
 
@@ -46,5 +48,9 @@ pub use scope::{Blocker, DEFAULT_TTL_MS, SHORTEST_TTL_MS, Scope, SetOutcome, Set
 pub use set::{WHOLE_REPOSITORY, normalized};
 pub use spec::{Claim, ClaimError};
 pub use store::ClaimStore;
+pub use view::{ClaimsView, WaiterView};
 pub use wait::Standing;
 pub use writer::Writer;
+
+pub(crate) use marked::{GRANTS, SET, end_processes_of, mark_of};
+pub(crate) use wait::Patience;

@@ -32,6 +32,14 @@ impl<'a> ClaimPath<'a> {
             _ => paths_overlap(self.path, other.path),
         }
     }
+
+    /// Whether everything of the other is in this one.
+    pub(super) fn holds(&self, other: &Self) -> bool {
+        let checkout = self.checkout.filter(|name| !name.is_empty());
+        let (Some(outer), Some(inner)) = (normal_path(self.path), normal_path(other.path)) else { return false };
+        checkout.is_none_or(|name| other.checkout == Some(name))
+            && holds(&reach(without_checkout(&outer)), &reach(without_checkout(&inner)))
+    }
 }
 
 fn split_checkout(text: &str) -> Option<(&str, &str)> {

@@ -195,13 +195,18 @@ impl Scope {
     /// What is in the way, in the order of the claims: a lease, or who waits, as often as there are claims that it is in the way
     /// of.
     pub(super) fn blockers(&self, wanted: &SetWanted<'_>, before: &[Waiter], now_ms: i64) -> Vec<Blocker> {
+        self.in_the_way_of(wanted.owner, wanted.claims, before, now_ms)
+    }
+
+    /// The same for who asks, and for what.
+    pub(super) fn in_the_way_of(&self, owner: &str, claims: &[Claim], before: &[Waiter], now_ms: i64) -> Vec<Blocker> {
         let mut blockers: Vec<Blocker> = Vec::new();
-        for claim in wanted.claims {
+        for claim in claims {
             let excludes =
                 |key: &ResourceKey, mode: Mode| conflicts_of((claim.key().as_str(), claim.mode()), (key.as_str(), mode));
-            let leases = self.live(now_ms).filter(|lease| lease.owner != wanted.owner && excludes(&lease.key, lease.mode));
+            let leases = self.live(now_ms).filter(|lease| lease.owner != owner && excludes(&lease.key, lease.mode));
             blockers.extend(leases.map(|lease| Blocker::Lease(lease.clone())));
-            for waiter in before.iter().filter(|waiter| waiter.owner != wanted.owner) {
+            for waiter in before.iter().filter(|waiter| waiter.owner != owner) {
                 let first = waiter.claims.iter().find(|theirs| excludes(theirs.key(), theirs.mode()));
                 blockers.extend(first.map(|claim| Blocker::Waiter { waiter: waiter.clone(), claim: claim.clone() }));
             }

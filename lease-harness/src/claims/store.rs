@@ -238,11 +238,19 @@ impl ClaimStore {
         !matches!(self.store.vital(waiter.alive.as_deref()), Vital::Dead(_))
     }
 
-    pub(super) fn store(&self) -> &LeaseStore {
+    /// The directory of the store.
+    #[must_use]
+    pub fn store_dir(&self) -> &Path {
+        self.store.dir()
+    }
+
+    /// The store.
+    pub(crate) fn store(&self) -> &LeaseStore {
         &self.store
     }
 
-    pub(super) fn scope(&self) -> &str {
+    /// The scope's name.
+    pub(crate) fn scope(&self) -> &str {
         &self.scope
     }
 

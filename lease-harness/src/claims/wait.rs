@@ -18,6 +18,14 @@ pub struct Standing<'a> {
     pub blockers: &'a [Blocker],
 }
 
+/// How long to wait.
+pub(crate) struct Patience<'a> {
+    /// At most so long, if there is a limit.
+    pub(crate) limit: Option<Duration>,
+    /// Says that nobody waits any more.
+    pub(crate) is_over: &'a dyn Fn() -> bool,
+}
+
 impl ClaimStore {
     /// Waits until the set can be granted, at most for `limit` if there is one, and as long as `go_on` says so, which is told
     /// each change of the place.
@@ -38,8 +46,19 @@ impl ClaimStore {
         limit: Option<Duration>,
         go_on: &mut dyn FnMut(&Standing<'_>) -> bool,
     ) -> ClaimsResult<SetOutcome> {
+        self.acquire_patiently(wanted, traces, &Patience { limit, is_over: &|| false }, go_on)
+    }
+
+    /// The same for a wait that may end by itself as well.
+    pub(crate) fn acquire_patiently(
+        &self,
+        wanted: &SetWanted<'_>,
+        traces: Traces,
+        patience: &Patience<'_>,
+        go_on: &mut dyn FnMut(&Standing<'_>) -> bool,
+    ) -> ClaimsResult<SetOutcome> {
         let begun = Instant::now();
-        let left = || limit.map(|limit| limit.saturating_sub(begun.elapsed()));
+        let left = || patience.limit.map(|limit| limit.saturating_sub(begun.elapsed()));
         let mut place = Place { claims: self, proof: self.store().proof_of_life()?, waiter: None };
         let mut told = None;
         let mut watch: Option<(Watch, Pauses)> = None;
@@ -55,7 +74,7 @@ impl ClaimStore {
             let position = place.position()?;
             let is_news = told.replace(position) != Some(position);
             let goes_on = !is_news || go_on(&Standing { position, blockers: &blockers });
-            if !goes_on || left().is_some_and(|left| left.is_zero()) {
+            if !goes_on || (patience.is_over)() || left().is_some_and(|left| left.is_zero()) {
                 return Ok(SetOutcome::Blocked(blockers));
             }
             let (watch, pauses) = watch.get_or_insert_with(|| self.watch());
@@ -111,13 +130,17 @@ impl Place<'_> {
     /// How many wait for what excludes ours, with us.
     fn position(&self) -> ClaimsResult<usize> {
         let Some(ours) = &self.waiter else { return Ok(1) };
-        let before = self.claims.waiters_before(&ours.id)?;
-        let excludes = |theirs: &&Waiter| {
-            let pairs = theirs.claims.iter().flat_map(|theirs| ours.claims.iter().map(move |ours| (theirs, ours)));
-            theirs.owner != ours.owner && pairs.into_iter().any(|(theirs, ours)| super::conflicts(theirs, ours))
-        };
-        Ok(before.iter().filter(excludes).count() + 1)
+        Ok(position_behind(&self.claims.waiters_before(&ours.id)?, ours))
     }
+}
+
+/// The place of a waiter, if these came before him.
+pub(super) fn position_behind(before: &[Waiter], ours: &Waiter) -> usize {
+    let excludes = |theirs: &&Waiter| {
+        let pairs = theirs.claims.iter().flat_map(|theirs| ours.claims.iter().map(move |ours| (theirs, ours)));
+        theirs.owner != ours.owner && pairs.into_iter().any(|(theirs, ours)| super::conflicts(theirs, ours))
+    };
+    before.iter().filter(excludes).count() + 1
 }
 
 impl Drop for Place<'_> {

@@ -1,17 +1,24 @@
-//! Holding a set of claims.
+//! Asking for a set of claims.
 
 use std::fmt;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::child::LossWatch;
+use super::background;
+use super::claim_set::{ClaimSet, OwnSet};
+use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
+use super::outer_claims::{self, OuterClaim};
+use super::times::of_minutes;
 use super::who;
 use crate::claims::{
-    Claim, ClaimLease, ClaimStore, ClaimsError, Mode, OwnerNames, OwnerProcess, Reference, SetOutcome, SetWanted, Standing,
-    Visibility, Writer,
+    Blocker, Claim, ClaimLease, ClaimStore, Mode, OwnerNames, OwnerProcess, Patience, SetOutcome, SetWanted, Standing,
+    UnknownMode, Visibility, Writer, conflicts,
 };
 use crate::pool::Wait;
-use crate::store::{Beat, Ids, KeptAlive, LeaseStore, ProofOfLife, Pulse, StoreOptions, main_checkout, pause_for};
+use crate::store::{Ids, LeaseStore, StoreOptions, main_checkout, pause_for};
 
 /// The lifetime of a set that nobody renews, in minutes.
 const TTL_MINUTES: f64 = 30.0;
@@ -34,7 +41,10 @@ pub struct ClaimRequest {
     owner: Option<String>,
     ttl_minutes: f64,
     wait: Wait,
+    heartbeat: Option<Duration>,
     listener: Option<Listener>,
+    leave_on_signals: bool,
+    given_up: Option<Arc<AtomicBool>>,
 }
 
 type Listener = Box<dyn FnMut(&Standing<'_>) + Send>;
@@ -62,7 +72,10 @@ impl ClaimRequest {
             owner: None,
             ttl_minutes: TTL_MINUTES,
             wait: Wait::Forever,
+            heartbeat: None,
             listener: None,
+            leave_on_signals: false,
+            given_up: None,
         }
     }
 
@@ -142,50 +155,150 @@ impl ClaimRequest {
         self
     }
 
-    /// Waits for the set and holds it.
+    /// Pause between two heartbeats (default: a sixth of the lifetime, 50 ms to 4 min); shorter than the lifetime, or asking is
+    /// a usage error.
+    #[must_use]
+    pub fn heartbeat_every(mut self, pause: Duration) -> Self {
+        self.heartbeat = Some(pause);
+        self
+    }
+
+    /// For programs that only wait and then run something: SIGINT, SIGTERM, SIGHUP and SIGQUIT end the wait, leave the queue, and
+    /// are told as [`SlotErrorKind::Interrupted`]. As long as the set is held they do not end the process either, so that it is
+    /// given back undisturbed; [`Child`](super::Child) has them then.
+    #[must_use]
+    pub fn leave_on_signals(mut self) -> Self {
+        self.leave_on_signals = true;
+        self
+    }
+
+    /// Ends the wait once the flag is set: nobody waits for the set any more.
+    #[must_use]
+    pub(crate) fn give_up_when(mut self, given_up: Arc<AtomicBool>) -> Self {
+        self.given_up = Some(given_up);
+        self
+    }
+
+    /// Where the store is that of no repository and nobody names one.
+    #[must_use]
+    pub(crate) fn outside(mut self, folder: std::path::PathBuf) -> Self {
+        self.store.outside = Some(folder);
+        self
+    }
+
+    /// The claims of the scope, for who only looks.
     ///
     /// # Errors
-    /// When the set was not had; nothing of it is held then, and nothing waits.
+    /// When an option is wrong.
+    pub fn open(&self) -> Result<ClaimStore, SlotError> {
+        let writer = Writer::from_env(&|name: &str| self.store.env.get(name));
+        Ok(ClaimStore::new(LeaseStore::open(&self.store)?, &self.scope_id()?)?.as_writer(writer))
+    }
+
+    /// Waits for the set and holds it.
+    ///
+    /// What this process has already, because it was started under claims (`LEASE_CLAIMS`), is joined: the same, a path inside of
+    /// theirs, or to read what they write. What is left is not waited for then, since somebody else may wait for theirs.
+    ///
+    /// # Errors
+    /// When the set was not had; nothing of it is held then, and nothing waits. `Lost` when it would be joined, and is not held any
+    /// more.
     ///
     /// # If the process dies
     /// While it waits its place is free at once; afterwards all of the set is, within moments.
     pub fn acquire(mut self) -> Result<ClaimSet, SlotError> {
-        let store = LeaseStore::open(&self.store)?;
-        let writer = Writer::from_env(&|name: &str| self.store.env.get(name));
-        let claims = ClaimStore::new(store.clone(), &self.scope_id()?)?.as_writer(writer);
+        let ending = Ending::new(self.leave_on_signals, self.given_up.take())?;
+        self.check_heartbeat()?;
+        let claims = self.open()?;
+        let outer = outer_claims::all_in(&self.store.env, claims.store().dir(), claims.scope());
+        let (joined, rest) = self.joined(&outer, &claims)?;
+        if rest.is_empty() {
+            return ClaimSet::new(std::mem::take(&mut self.claims), joined, None, ending);
+        }
+        let own = self.take(&claims, &rest, !outer.is_empty(), &ending)?;
+        if let Some(signal) = ending.signal() {
+            own.give_back(&claims)?;
+            return Err(SlotError::interrupted(signal));
+        }
+        ClaimSet::new(std::mem::take(&mut self.claims), joined, Some((claims, own)), ending)
+    }
+
+    /// The same as [`ClaimRequest::acquire`] for async code, under whatever runtime: the wait is that of a thread of its own,
+    /// which ends with it. Nothing happens before the future is polled.
+    ///
+    /// Dropped while it waits, the future leaves the queue; dropped when the set is granted, it gives it back.
+    ///
+    /// # Errors
+    /// As [`ClaimRequest::acquire`]; `Internal` when there can be no further thread.
+    ///
+    /// # If the process dies
+    /// As with [`ClaimRequest::acquire`].
+    pub async fn acquire_async(self) -> Result<ClaimSet, SlotError> {
+        let acquired = background::run(|given_up| self.give_up_when(given_up).acquire()).await;
+        acquired.map_err(|error| SlotError::new(SlotErrorKind::Internal, format!("cannot start a thread: {error}")))?
+    }
+
+    /// What the claims around us give, with the place of each in the set, and what they do not.
+    fn joined(&self, outer: &[OuterClaim], claims: &ClaimStore) -> Result<(Joined, Vec<Claim>), SlotError> {
+        let (mut joined, mut rest) = (Vec::new(), Vec::new());
+        for (claim_idx, claim) in self.claims.iter().enumerate() {
+            // The innermost is the last.
+            match outer.iter().rev().find(|outer| outer.gives(claim)) {
+                Some(outer) => joined.push((claim_idx, outer.join(claims)?)),
+                None => rest.push(claim.clone()),
+            }
+        }
+        Ok((joined, rest))
+    }
+
+    fn take(&mut self, claims: &ClaimStore, rest: &[Claim], is_inside: bool, ending: &Ending) -> Result<OwnSet, SlotError> {
         let no_proof = || SlotError::new(SlotErrorKind::Internal, "this store knows no proofs of life");
-        let proof = store.proof_of_life()?.ok_or_else(no_proof)?;
+        let proof = claims.store().proof_of_life()?.ok_or_else(no_proof)?;
         let owner = self.owner.take().unwrap_or_else(|| who::owner(&self.store.env));
         let owner = format!("{owner}/{}", Ids::random().fresh());
         let env = |name: &str| self.store.env.get(name);
         let wanted = SetWanted {
             owner: &owner,
-            claims: &self.claims,
+            claims: rest,
             ttl_ms: ttl_ms(self.ttl_minutes)?,
             names: &OwnerNames::default(),
             process: &OwnerProcess { env: &env, number: std::process::id() },
             visibility: Visibility::Durable,
             alive: Some(proof.id()),
         };
-        let traces = Visibility::Durable.into();
         let listener = &mut self.listener;
         let mut tell = |standing: &Standing<'_>| {
-            if let Some(listener) = listener {
-                listener(standing);
-            }
+            listener.iter_mut().for_each(|listener| listener(standing));
             true
         };
+        let is_over = || ending.is_asked();
+        let patience = |limit| Patience { limit, is_over: &is_over };
+        let traces = Visibility::Durable.into();
+        // Who holds claims and waits for others could wait for somebody who waits for him.
         let outcome = match self.wait {
+            _ if is_inside => claims.acquire(&wanted, traces)?,
             Wait::No => claims.acquire(&wanted, traces)?,
-            Wait::For(limit) => claims.acquire_within(&wanted, traces, Some(limit), &mut tell)?,
-            Wait::Forever => claims.acquire_within(&wanted, traces, None, &mut tell)?,
+            Wait::For(limit) => claims.acquire_patiently(&wanted, traces, &patience(Some(limit)), &mut tell)?,
+            Wait::Forever => claims.acquire_patiently(&wanted, traces, &patience(None), &mut tell)?,
         };
-        match outcome {
-            SetOutcome::Granted(leases) => ClaimSet::own(claims, owner, leases, proof, self.ttl_minutes),
+        let leases = match outcome {
+            SetOutcome::Granted(leases) => leases,
             SetOutcome::Blocked(blockers) => {
-                let shown: Vec<_> = blockers.iter().take(3).map(ToString::to_string).collect();
-                Err(SlotError::new(SlotErrorKind::Refused, format!("not all claims could be had: {}", shown.join("; "))))
+                return Err(ending.signal().map_or_else(|| not_had(&blockers, is_inside), SlotError::interrupted));
             }
+        };
+        let (ttl_ms, every) = (ttl_ms(self.ttl_minutes)?, self.heartbeat.unwrap_or_else(|| pause_for(self.ttl_minutes)));
+        Ok(OwnSet { owner, leases, _proof: proof, ttl_ms, every, env: self.store.env.clone() })
+    }
+
+    /// Leases that are not renewed within their lifetime are lost for certain, at some later moment.
+    fn check_heartbeat(&self) -> Result<(), SlotError> {
+        match self.heartbeat {
+            Some(pause) if of_minutes(self.ttl_minutes) <= pause => {
+                let message = format!("a heartbeat every {pause:?} is too slow for a lifetime of {} minutes", self.ttl_minutes);
+                Err(SlotError::new(SlotErrorKind::Usage, message))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -199,154 +312,44 @@ impl ClaimRequest {
     }
 }
 
+/// Leases of others, with the place of each in the set that is asked for.
+pub(super) type Joined = Vec<(usize, ClaimLease)>;
+
+fn not_had(blockers: &[Blocker], is_inside: bool) -> SlotError {
+    let shown: Vec<_> = blockers.iter().take(3).map(ToString::to_string).collect();
+    let mut message = format!("not all claims could be had: {}", shown.join("; "));
+    if is_inside {
+        message += "; and this process does not wait for them, because it is under claims already (LEASE_CLAIMS), for which they \
+                    may wait (LEASE_HOLD_AND_WAIT): claim all of it at once, out there";
+    }
+    SlotError::new(SlotErrorKind::Refused, message)
+}
+
 fn ttl_ms(minutes: f64) -> Result<i64, SlotError> {
     let ttl = Duration::try_from_secs_f64(minutes * 60.0).ok().filter(|ttl| !ttl.is_zero());
     let ttl = ttl.and_then(|ttl| i64::try_from(ttl.as_millis()).ok());
     ttl.ok_or_else(|| SlotError::new(SlotErrorKind::Usage, format!("a lifetime of {minutes} minutes is none")))
 }
 
-/// A held set of claims. It is kept alive by the process's heartbeat thread; dropping it gives it back.
-///
-/// # If the process dies
-/// All of the set is free within moments.
-pub struct ClaimSet {
-    process: u32,
-    claims: ClaimStore,
-    owner: String,
-    leases: Vec<ClaimLease>,
-    loss: LossWatch,
-    /// What keeps the set alive; `None` after giving it back.
-    beat: Option<Beat>,
-    /// Kept as long as somebody may ask whether we live.
-    _proof: ProofOfLife,
+/// Claims as an attribute writes them: mode and key of each.
+pub(crate) fn claims_of(written: &[(&str, &str)]) -> Result<Vec<Claim>, SlotError> {
+    let usage = |error: &dyn fmt::Display| SlotError::new(SlotErrorKind::Usage, error.to_string());
+    let claim = |(mode, key): &(&str, &str)| {
+        let mode: Mode = mode.parse().map_err(|error: UnknownMode| usage(&error))?;
+        Claim::new(key, mode).map_err(|error| usage(&error))
+    };
+    written.iter().map(claim).collect()
 }
 
-impl fmt::Debug for ClaimSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let keys: Vec<_> = self.leases.iter().map(|lease| (lease.mode, &lease.resource_key)).collect();
-        f.debug_struct("ClaimSet").field("claims", &keys).finish_non_exhaustive()
-    }
+/// Whether two sets, so written, could not be held at once.
+pub(crate) fn exclude_each_other(left: &[(&str, &str)], right: &[(&str, &str)]) -> bool {
+    let (left, right) = (claims_of(left).unwrap_or_default(), claims_of(right).unwrap_or_default());
+    left.iter().any(|left| right.iter().any(|right| conflicts(left, right)))
 }
 
-impl ClaimSet {
-    fn own(
-        claims: ClaimStore,
-        owner: String,
-        leases: Vec<ClaimLease>,
-        proof: ProofOfLife,
-        ttl_minutes: f64,
-    ) -> Result<Self, SlotError> {
-        let loss = LossWatch::new().map_err(|error| SlotError::new(SlotErrorKind::Internal, format!("cannot watch: {error}")))?;
-        let mut set = Self { process: std::process::id(), claims, owner, leases, loss, beat: None, _proof: proof };
-        set.beat = Some(set.start_beat(ttl_minutes)?);
-        Ok(set)
-    }
-
-    fn start_beat(&self, ttl_minutes: f64) -> Result<Beat, SlotError> {
-        let kept = KeptSet {
-            claims: self.claims.clone(),
-            owner: self.owner.clone(),
-            references: self.references(),
-            ttl_ms: ttl_ms(ttl_minutes)?,
-            every: pause_for(ttl_minutes),
-        };
-        let (watch, about) = (self.loss.clone(), self.about());
-        let started = Beat::start(kept, move |reason| watch.declare(format!("{about} were lost: {reason}")));
-        started.map_err(|error| SlotError::new(SlotErrorKind::Internal, format!("cannot start the heartbeat thread: {error}")))
-    }
-
-    /// The leases, in the order of the claims.
-    #[must_use]
-    pub fn leases(&self) -> &[ClaimLease] {
-        &self.leases
-    }
-
-    /// The fencing token of a resource of the set: larger than that of every earlier grant of it.
-    #[must_use]
-    pub fn fence(&self, key: &str) -> Option<u64> {
-        self.leases.iter().find(|lease| lease.resource_key == key).map(|lease| lease.token)
-    }
-
-    /// Tells of the loss of the set.
-    #[must_use]
-    pub fn loss_watch(&self) -> LossWatch {
-        self.loss.clone()
-    }
-
-    /// Whether the set was lost.
-    #[must_use]
-    pub fn is_lost(&self) -> bool {
-        self.loss.is_lost()
-    }
-
-    /// Gives the set back, and says whether it was ours to the end.
-    ///
-    /// # Errors
-    /// `Lost` when it was lost meanwhile; `Internal` when the store cannot be used, and then its lifetime ends it.
-    pub fn release(mut self) -> Result<(), SlotError> {
-        self.give_back()
-    }
-
-    fn give_back(&mut self) -> Result<(), SlotError> {
-        if self.process != std::process::id() {
-            // The heart did not come along with the fork.
-            std::mem::forget(self.beat.take());
-            return Err(SlotError::new(SlotErrorKind::Usage, "a fork cannot give back the claims that its parent holds"));
-        }
-        // A beat under way ends first, so that it cannot renew what is being given back.
-        if self.beat.take().is_none() {
-            return Ok(());
-        }
-        if let Some(reason) = self.loss.reason() {
-            return Err(SlotError::new(SlotErrorKind::Lost, reason));
-        }
-        let released = self.claims.release_exact(&self.owner, &self.references(), None);
-        released.map(drop).map_err(|error| match error {
-            ClaimsError::Refused(refusal) if refusal.code() != "LOCK_HELD" => {
-                SlotError::new(SlotErrorKind::Lost, format!("{} were lost: {refusal}", self.about()))
-            }
-            error => error.into(),
-        })
-    }
-
-    fn references(&self) -> Vec<Reference> {
-        self.leases.iter().map(Reference::of).collect()
-    }
-
-    fn about(&self) -> String {
-        let shown: Vec<_> = self.leases.iter().map(|lease| format!("{}:{}", lease.mode, lease.resource_key)).collect();
-        format!("the claims {}", shown.join(", "))
-    }
-}
-
-impl Drop for ClaimSet {
-    fn drop(&mut self) {
-        // Whoever wants to know calls `release`.
-        let _ = self.give_back();
-    }
-}
-
-/// A set under the heart.
-struct KeptSet {
-    claims: ClaimStore,
-    owner: String,
-    references: Vec<Reference>,
-    ttl_ms: i64,
-    every: Duration,
-}
-
-impl KeptAlive for KeptSet {
-    fn beat(&self) -> Pulse {
-        match self.claims.renew(&self.owner, self.ttl_ms, Some(&self.references)) {
-            Ok(_) => Pulse::Good,
-            Err(ClaimsError::Refused(refusal)) if refusal.code() == "FENCING_TOKEN_STALE" => {
-                Pulse::Lost("they were given back, reaped or had expired (was this process suspended?)".to_owned())
-            }
-            Err(error) => Pulse::Failed(format!("they could not be renewed twice in a row: {error}")),
-        }
-    }
-
-    fn every(&self) -> Duration {
-        self.every
-    }
+/// Tells a waiter's place on stderr, also of a test whose output is captured: otherwise it would look stuck.
+pub(crate) fn tell_claims_place(Standing { position, blockers }: &Standing<'_>) {
+    let in_the_way = blockers.first().map(ToString::to_string).unwrap_or_default();
+    // Nobody is left to be told that stderr is gone.
+    let _ = writeln!(std::io::stderr(), "lease-harness: queue position {position}: {in_the_way}");
 }

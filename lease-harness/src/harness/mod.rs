@@ -2,6 +2,7 @@
 
 pub(crate) mod background;
 mod child;
+mod claim_set;
 mod claims;
 pub mod detached;
 mod ending;
@@ -12,6 +13,7 @@ mod held_run;
 mod joining;
 mod made;
 mod nextest_run;
+mod outer_claims;
 mod request;
 mod run_notes;
 mod several;
@@ -22,7 +24,8 @@ mod turns;
 mod who;
 
 pub use child::{Child, Ended, LossWatch, exec, exit_like};
-pub use claims::{ClaimRequest, ClaimSet};
+pub use claim_set::ClaimSet;
+pub use claims::ClaimRequest;
 pub use ending::Ending;
 pub use error::{SlotError, SlotErrorKind};
 pub use gc::{Collection, Collector, Finding, Verdict};
@@ -37,6 +40,7 @@ pub use who::session_text;
 
 pub(crate) use crate::store::{quiesce, resume};
 pub(crate) use crate::sys::exit::{at_exit, exit_now};
+pub(crate) use claims::{claims_of, exclude_each_other, tell_claims_place};
 pub(crate) use several::{acquire_all, refuse_shared_variables};
 pub(crate) use times::minutes;
 

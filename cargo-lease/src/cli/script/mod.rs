@@ -18,6 +18,7 @@ use lease_harness::json::Json;
 
 pub(crate) use command::{definitions, parse};
 pub(crate) use table::{ClaimsOp, DETACHED, Op, PoolOp, StoreOp};
+pub(crate) use value::claim;
 
 use super::LeaseOptions;
 use table::Family;

@@ -28,7 +28,7 @@ pub(super) fn process(text: &str) -> Result<Option<u32>, String> {
 }
 
 /// A claim: how a resource is wanted, and which.
-pub(super) fn claim(text: &str) -> Result<Claim, String> {
+pub(crate) fn claim(text: &str) -> Result<Claim, String> {
     let (mode, key) = text.split_once(':').ok_or("must be MODE:KEY, as in read:schema")?;
     let mode: Mode = mode.parse().map_err(|error: UnknownMode| error.to_string())?;
     Claim::new(key, mode).map_err(|error| error.to_string())

@@ -13,7 +13,8 @@ use lease_harness::store::main_checkout;
 use super::answer::{check_output, print};
 use super::store;
 use crate::cli::script::{ClaimsOp, Options};
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
+use crate::render::tell_claims_place;
 use crate::resolve::{Settings, Surroundings};
 
 /// Does one operation.
@@ -104,8 +105,7 @@ fn acquire(claims: &ClaimStore, options: &Options) -> Result<Result<Json, Claims
 }
 
 fn tell(standing: &Standing<'_>) -> bool {
-    let in_the_way = standing.blockers.first().map(ToString::to_string).unwrap_or_default();
-    exit::tell(&format!("… queue position {}: {in_the_way}", standing.position));
+    tell_claims_place(standing);
     true
 }
 
