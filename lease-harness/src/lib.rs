@@ -10,6 +10,8 @@
 //! * [`SlotRequest`], for a program that takes a slot itself;
 //! * `cargo lease test`, of the package `cargo-lease`, with no change to the tests.
 //!
+//! Particular resources, shared or alone, are claims: [`leased_claims`] above a test, [`ClaimRequest`] in a program.
+//!
 //! With the feature `mimic`, the module `mimic` has the same for tests that are made at run time, one for each file of a
 //! folder for instance.
 //!
@@ -30,7 +32,7 @@
 //!
 //! The other modules are for programs that do more than hold a slot, such as showing who holds what. In reading order:
 //! [`json`] is the documents of the format, [`store`] is one durable lease per kind, [`pool`] hands out one of N slots,
-//! [`harness`] is a process or a test under a grant. Every operation says what it leaves behind if the process dies.
+//! [`claims`] are sets of particular resources, [`harness`] is a process or a test under a grant. Every operation says what it leaves behind if the process dies.
 //!
 //! # Platforms
 //!

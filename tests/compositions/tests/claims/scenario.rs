@@ -173,5 +173,5 @@ fn nested() {
 
 #[leased_claims(write("k"))]
 fn helper() {
-    unreachable!("it has no claims");
+    alone("helper");
 }

@@ -91,7 +91,7 @@ fn a_slot_is_taken_before_claims_in_either_order() {
         let claims = request(&package).open().unwrap();
         assert!(claims.list().unwrap().is_empty() && claims.waiters().unwrap().is_empty(), "{scenario}");
         let held = request(&package).read("k").unwrap().wait(Wait::No).acquire().unwrap();
-        slots.map(|slot| slot.release().unwrap());
+        slots.into_iter().for_each(|slot| slot.release().unwrap());
         until("it waits for its claims", || claims.waiters().unwrap().len() == 1);
         assert_eq!(package.held().len(), 1, "and holds its slot");
         held.release().unwrap();
