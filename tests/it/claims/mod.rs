@@ -1,6 +1,7 @@
 //! What claims promise, under real processes.
 
 mod damage;
+mod example;
 mod life;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod steps;
