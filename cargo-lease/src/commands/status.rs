@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use lease_harness::claims::{ClaimStore, ClaimsView};
-use lease_harness::json::Json;
+use lease_harness::harness::status_document;
 use lease_harness::pool::PoolStatus;
 
 use super::cargo::cargo_program;
@@ -78,15 +78,6 @@ struct Status {
 }
 
 impl Status {
-    fn to_json(&self) -> Json {
-        let mut document = match self.pool.as_ref().map(PoolStatus::to_json) {
-            Some(Json::Object(ref pool)) => pool.clone(),
-            _ => [("ok", Json::from(true)), ("store", Json::from(self.store.display().to_string()))].into_iter().collect(),
-        };
-        document.insert("claims", self.claims.to_json());
-        Json::Object(document)
-    }
-
     fn to_tables(&self) -> String {
         let now = SystemTime::now();
         let claims = render::claims_tables(&self.claims, now);
@@ -135,7 +126,10 @@ impl Output {
 
     fn text(&self, status: &Status) -> String {
         match self.json {
-            true => format!("{}\n", status.to_json().to_text()),
+            true => {
+                let document = status_document(status.pool.as_ref(), &status.store, &status.claims);
+                format!("{}\n", document.to_text())
+            }
             false => status.to_tables(),
         }
     }

@@ -18,6 +18,7 @@ mod request;
 mod run_notes;
 mod several;
 mod slot;
+mod status;
 mod teller;
 mod times;
 mod turns;
@@ -36,6 +37,7 @@ pub use nextest_run::NextestRun;
 pub use request::{PoolInfo, SlotRequest, Waiting};
 pub use run_notes::{AskEnd, LeasedTest, NamedPool, RunNotes, SlotNote, TestForm};
 pub use slot::Slot;
+pub use status::status_document;
 pub use who::session_text;
 
 pub(crate) use crate::store::{quiesce, resume};

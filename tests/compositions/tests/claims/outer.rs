@@ -19,8 +19,11 @@ fn what_is_held_around_us_is_joined_in_turns() {
     let outer = request(&package).write("k").unwrap().write("path:fixtures").unwrap().acquire().unwrap();
     let scenarios = ["plain", "with_its_set", "above_tokio", "below_tokio", "panics", "slot_above", "nested"];
     let scenarios: Vec<_> = scenarios.iter().map(|name| format!("scenario::{name}")).collect();
-    let args: Vec<_> = ["--exact"].into_iter().chain(scenarios.iter().map(String::as_str)).collect();
-    let output = program_under(&package, &outer, &args).output().unwrap();
+    let args: Vec<_> = ["--exact", "--test-threads=4"].into_iter().chain(scenarios.iter().map(String::as_str)).collect();
+    // The first one stays inside until the others could have come in.
+    let child = package.start_and_enter(&package.gate(), &mut program_under(&package, &outer, &args));
+    std::fs::write(package.gate(), "").unwrap();
+    let output = child.wait_with_output().unwrap();
     assert_eq!(code(&output), Some(0), "{}", said(&output));
     assert_eq!(package.entered().len(), scenarios.len());
     assert_eq!(request(&package).open().unwrap().list().unwrap(), outer.leases());
