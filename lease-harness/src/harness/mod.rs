@@ -34,7 +34,9 @@ pub use who::session_text;
 
 pub(crate) use crate::store::{quiesce, resume};
 pub(crate) use crate::sys::exit::{at_exit, exit_now};
-pub(crate) use pool_files::{find as find_pool_file, find_compiled as find_compiled_pool_file, found as found_pool_file};
+#[cfg(feature = "mimic")]
+pub(crate) use pool_files::find as find_pool_file;
+pub(crate) use pool_files::{find_compiled as find_compiled_pool_file, found as found_pool_file};
 pub(crate) use several::{acquire_all, refuse_shared_variables};
 pub(crate) use times::minutes;
 
