@@ -85,3 +85,19 @@ fn nextest_inside_a_run_uses_the_outer_slot_one_test_at_a_time() {
     assert_eq!(lab.history().check_one_user_a_slot(), 6);
     lab.check_all_given_back();
 }
+
+/// With the default names of leases, slot 1 of the one pool is slot 1 of the other.
+#[test]
+fn a_run_inside_a_run_of_a_pool_with_the_same_leases_is_refused() {
+    let lab = lab();
+    lab.write_slots(&["a"]);
+    let other = lab.path("other.json");
+    std::fs::write(&other, "{\"name\": \"other\", \"slots\": [{\"id\": \"a\"}]}").expect("writable");
+    let mut command = lab.lease(["run", "--", "sh", "-c", "\"$LAB_LEASE\" --pool \"$OTHER\" run -- \"$LAB_ACTOR\" note inner"]);
+    command.env("LAB_LEASE", binary::cargo_lease()).env("OTHER", &other);
+    let run = lab.run(command).expect_code(2);
+    for part in ["slot-a", "other", "kindPrefix"] {
+        assert!(run.stderr.contains(part), "{}", run.account());
+    }
+    lab.check_all_given_back();
+}

@@ -27,7 +27,6 @@ mod own_tests;
 mod selection;
 
 mod lease;
-mod paths;
 mod request;
 mod turn;
 
@@ -47,7 +46,6 @@ pub use site::Site;
 pub(crate) use {
     end::{lost, say},
     listing::{is_asked as is_listing_told, tell as tell_listing},
-    paths::{find as find_pool_file, found as found_pool_file},
     request::{explain, tell_place},
     test_slot::enter_with,
 };

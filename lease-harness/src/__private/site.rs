@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::paths;
 use super::selection::{Candidate, is_below};
-use crate::harness::{LeasedTest, NamedPool, SlotError, TestForm, Wait};
+use crate::harness::{LeasedTest, NamedPool, SlotError, TestForm, Wait, find_compiled_pool_file, found_pool_file};
 
 /// One use of the attribute: which test, which pool, which options.
 #[derive(Clone, Debug)]
@@ -174,7 +173,7 @@ impl Site {
 
     /// What a listing is told.
     pub(super) fn to_leased_test(&self) -> LeasedTest {
-        let pool = |written: &str| NamedPool { written: written.to_owned(), found: paths::found(written), store: None };
+        let pool = |written: &str| NamedPool { written: written.to_owned(), found: found_pool_file(written), store: None };
         LeasedTest {
             name: self.test_name(),
             makes_several: self.several,
@@ -191,7 +190,8 @@ impl Site {
 
     /// The pool files that the test finds now, in that order.
     pub(super) fn find_pools(&self) -> Result<Vec<PathBuf>, SlotError> {
-        let find = |(pool_idx, pool): (usize, &'static str)| paths::find_compiled(pool, self.were_there.get(pool_idx).copied());
+        let find =
+            |(pool_idx, pool): (usize, &'static str)| find_compiled_pool_file(pool, self.were_there.get(pool_idx).copied());
         self.pools().into_iter().enumerate().map(find).collect()
     }
 

@@ -14,6 +14,7 @@ mod joining;
 mod made;
 mod nextest_run;
 mod outer_claims;
+mod pool_files;
 mod request;
 mod run_notes;
 mod several;
@@ -43,6 +44,9 @@ pub use who::session_text;
 pub(crate) use crate::store::{quiesce, resume};
 pub(crate) use crate::sys::exit::{at_exit, exit_now};
 pub(crate) use claims::{claims_of, exclude_each_other, tell_claims_place};
+#[cfg(feature = "mimic")]
+pub(crate) use pool_files::find as find_pool_file;
+pub(crate) use pool_files::{find_compiled as find_compiled_pool_file, found as found_pool_file};
 pub(crate) use several::{acquire_all, refuse_shared_variables};
 pub(crate) use times::minutes;
 

@@ -14,6 +14,7 @@ use super::error::{SlotError, SlotErrorKind};
 use super::grants;
 use super::joining::{self, join};
 use super::nextest_run::NextestRun;
+use super::pool_files;
 #[cfg(feature = "mimic")]
 use super::run_notes::NamedPool;
 use super::several::Place;
@@ -25,7 +26,7 @@ use crate::json::number_text;
 use crate::pool::{
     CommandOverrides, Holding, Outcome, Pool, PoolFile, PoolFileError, PoolOptions, PoolStatus, SlotWanted, Standing, Wait,
 };
-use crate::store::{Found, LeaseStore, StoreOptions};
+use crate::store::{Env, Found, LeaseStore, StoreOptions};
 use crate::sys::disk;
 
 /// Where a waiter stands.
@@ -93,9 +94,10 @@ impl fmt::Debug for SlotRequest {
 }
 
 impl SlotRequest {
-    /// A slot of the pool that this file describes.
+    /// A slot of the pool that this file describes. A relative path is looked for in the working directory, and in a test of
+    /// cargo's where the attribute looks: in the package's folder, then in the workspace's.
     pub fn from_file(pool_file: impl Into<PathBuf>) -> Self {
-        let file = pool_file.into();
+        let file = pool_files::named(pool_file.into());
         // A test runs in its package's folder and `cargo lease` wherever it was typed: outside of repositories, the pool
         // file is what they have in common.
         let outside = file.parent().map(Path::to_owned);
@@ -232,6 +234,10 @@ impl SlotRequest {
     /// # Errors
     /// When the pool file or an option is wrong.
     pub fn open(&self) -> Result<Pool, SlotError> {
+        if self.file.is_relative() && !self.file.exists() {
+            // It was not found anywhere: this says where it was looked for.
+            pool_files::find(&self.file)?;
+        }
         let file = PoolFile::load(&self.file).map_err(|error| about_file(&error))?;
         let store = LeaseStore::open(&self.store)?;
         Ok(Pool::open(file, store, self.pool.clone())?)
@@ -312,6 +318,11 @@ impl SlotRequest {
         Ok(Place { store: grants::real(pool.store().dir()), pool: pool.file().name().to_owned() })
     }
 
+    /// The leases of the pool's slots, by their kinds.
+    pub(super) fn kinds(&self) -> Result<BTreeSet<String>, SlotError> {
+        Ok(kinds_of(&self.open()?))
+    }
+
     /// The pool's name, and the variables that a grant of it may set besides those of every grant.
     pub(super) fn variables(&self) -> Result<(String, BTreeSet<String>), SlotError> {
         let pool = self.open()?;
@@ -352,6 +363,7 @@ impl SlotRequest {
             slot.let_others_join();
             return Ok(slot);
         }
+        refuse_shared_kinds(&self.store.env, &pool)?;
         let owner = self.owner_name(&pool)?;
         let mut listener = self.listener.take();
         let session = self.session.clone().unwrap_or_else(|| who::session(&self.store.env));
@@ -422,6 +434,27 @@ impl SlotRequest {
         let acquired = background::run(|given_up| self.give_up_when(given_up).acquire()).await;
         acquired.map_err(|error| SlotError::new(SlotErrorKind::Internal, format!("cannot start a thread: {error}")))?
     }
+}
+
+fn kinds_of(pool: &Pool) -> BTreeSet<String> {
+    pool.file().slots().iter().map(|slot| slot.kind().to_owned()).collect()
+}
+
+/// Refuses a pool that shares a lease with another one whose slot this process is under: it would wait for itself.
+fn refuse_shared_kinds(env: &Env, pool: &Pool) -> Result<(), SlotError> {
+    let (store, ours) = (pool.store().dir(), kinds_of(pool));
+    let shared = grants::all_in(env, store).into_iter().find(|(_, outer)| ours.contains(&outer.kind));
+    shared.map_or(Ok(()), |(other, outer)| Err(shared_kind(&other, pool.file().name(), store, &outer.kind)))
+}
+
+/// Two pools with one lease are two names for one slot.
+pub(super) fn shared_kind(one: &str, other: &str, store: &Path, kind: &str) -> SlotError {
+    let store = store.display();
+    let message = format!(
+        "the pools {one} and {other} in {store} share the lease {kind}, so a slot of the one is a slot of the other: give one of \
+         them a \"kindPrefix\" of its own, such as \"{other}-\""
+    );
+    SlotError::new(SlotErrorKind::Usage, message)
 }
 
 /// A refusal that says of which file it speaks.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
-use super::request::SlotRequest;
+use super::request::{SlotRequest, shared_kind};
 use super::slot::Slot;
 use crate::pool::Wait;
 use crate::store::Env;
@@ -32,6 +32,7 @@ pub(crate) fn acquire_all(requests: Vec<SlotRequest>, wait: Wait) -> Result<Vec<
         let [(place, (_, one)), (_, (_, other))] = pair else { unreachable!("a window of two") };
         return Err(one_pool_twice(place, one, other));
     }
+    refuse_shared_kinds(&in_order)?;
     let begun = Instant::now();
     let mut held = BTreeMap::new();
     for (place, (request_idx, request)) in in_order {
@@ -49,6 +50,19 @@ pub(crate) fn acquire_all(requests: Vec<SlotRequest>, wait: Wait) -> Result<Vec<
 fn kinds_in<'a>(store: &Path, held: impl Iterator<Item = &'a Slot>) -> Vec<String> {
     let taken = held.filter(|slot| !slot.is_joined() && grants::real(slot.store_dir()) == store);
     taken.map(|slot| slot.kind().to_owned()).collect()
+}
+
+/// Refuses pools of one store that share a lease: whoever has the one would wait for himself.
+fn refuse_shared_kinds(in_order: &[(Place, (usize, SlotRequest))]) -> Result<(), SlotError> {
+    let mut known = BTreeMap::<(&Path, String), &str>::new();
+    for (Place { store, pool }, (_, request)) in in_order {
+        for kind in request.kinds()? {
+            if let Some(other) = known.insert((store, kind.clone()), pool) {
+                return Err(shared_kind(other, pool, store, &kind));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn one_pool_twice(place: &Place, one: &SlotRequest, other: &SlotRequest) -> SlotError {
@@ -92,6 +106,25 @@ pub(crate) fn refuse_shared_variables(requests: &[SlotRequest]) -> Result<(), Sl
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pools_that_share_a_lease_are_refused_before_anything_is_taken() {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let request = |name: &str, more: &str| {
+            let file = folder.path().join(format!("{name}.json"));
+            let text = format!("{{\"name\": \"{name}\", \"slots\": [{{\"id\": 1}}]{more}}}");
+            std::fs::write(&file, text).expect("the folder is writable");
+            SlotRequest::from_file(file).store(folder.path().join("store")).owner("acme")
+        };
+        let refused = acquire_all(vec![request("db", ""), request("ports", "")], Wait::Forever).expect_err("refused");
+        assert_eq!(refused.kind(), SlotErrorKind::Usage);
+        for part in ["db and ports", "slot-1", "\"kindPrefix\"", "\"ports-\""] {
+            assert!(refused.to_string().contains(part), "{refused}");
+        }
+        assert!(!folder.path().join("store").exists());
+        let prefixed = request("ports", ", \"kindPrefix\": \"ports-\"");
+        assert_eq!(acquire_all(vec![request("db", ""), prefixed], Wait::No).expect("one of each").len(), 2);
+    }
 
     #[test]
     fn one_limit_is_for_all_together() {

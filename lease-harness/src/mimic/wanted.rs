@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::__private::{find_pool_file, found_pool_file, tell_place};
-use crate::harness::{NamedPool, SlotError, SlotErrorKind, SlotRequest, session_text};
+use crate::__private::tell_place;
+use crate::harness::{NamedPool, SlotError, SlotErrorKind, SlotRequest, find_pool_file, found_pool_file, session_text};
 
 /// Which slot a trial wants: made from the name of a pool file, or from a [`SlotRequest`].
 ///

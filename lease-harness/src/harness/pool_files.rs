@@ -1,4 +1,4 @@
-//! Where the pool file of an attribute is.
+//! Where a pool file is.
 //!
 //! Looked for when the test runs, never when it is compiled: a nextest archive runs on a machine where the paths of the
 //! build do not exist, and a remapped workspace lies elsewhere. What runs the test says where its package is.
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use strsim::osa_distance;
 
-use crate::harness::{SlotError, SlotErrorKind};
+use super::error::{SlotError, SlotErrorKind};
 
 /// Cargo and nextest set it to the package's folder when they run a test.
 const PACKAGE: &str = "CARGO_MANIFEST_DIR";
@@ -24,8 +24,13 @@ pub(crate) fn find(pool: impl AsRef<Path>) -> Result<PathBuf, SlotError> {
 }
 
 /// The same for a test of which it is known whether the file was there when it was compiled.
-pub(super) fn find_compiled(pool: impl AsRef<Path>, was_there: Option<bool>) -> Result<PathBuf, SlotError> {
+pub(crate) fn find_compiled(pool: impl AsRef<Path>, was_there: Option<bool>) -> Result<PathBuf, SlotError> {
     find_in(pool.as_ref(), was_there, &places(|name| std::env::var_os(name)))
+}
+
+/// The file that a program names: as it is, else where the attribute looks. What is not found stays what it was.
+pub(super) fn named(pool: PathBuf) -> PathBuf {
+    if pool.exists() { pool } else { find(&pool).unwrap_or(pool) }
 }
 
 /// The same as an absolute path; none if it is not found.
