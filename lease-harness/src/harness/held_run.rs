@@ -13,7 +13,7 @@ use super::child::{CLEANUP_GRACE, Ended, LossWatch};
 use super::error::{SlotError, SlotErrorKind};
 use super::grants::{self, BetweenTests, TurnFile};
 use super::slot::{Slot, Survivors};
-use crate::pool::RUN_TOKEN;
+use crate::pool::{self, HELD_RUN};
 use crate::store::Env;
 use crate::sys::clock::Ids;
 use crate::sys::disk;
@@ -72,7 +72,8 @@ impl HeldRun {
             let turn = TurnFile { path: turn_file(&self.folder, slot), between: self.between };
             slot.grant_document_with(Some(turn))
         });
-        vec![(RUN_TOKEN, self.id.clone()), (grants::VARIABLE, grants::with(&Env::Process, documents))]
+        let mark = pool::for_run(Env::Process.get(HELD_RUN).as_deref(), &self.id);
+        vec![(HELD_RUN, mark), (grants::VARIABLE, grants::with(&Env::Process, documents))]
     }
 
     /// Tell of the loss of any of the slots.

@@ -38,7 +38,7 @@ pub(super) fn join_in_turn(pool: Pool, env: &Env, beside: &TurnFile, wait: Wait,
         Asked::GivenUp => return Err(given_up(ending, pool.file().name())),
     };
     // Looked at when the turn is had: whoever ends what works under a lost grant has found us by then, or will.
-    let slot = join(pool, turn.grant)?.in_turn();
+    let slot = join(pool, turn.grant)?.in_turn(beside);
     if turn.found == Condition::Used && beside.between == BetweenTests::Reset {
         make_clean(&slot, turn, ending)?;
     }

@@ -11,7 +11,7 @@ use super::child::LossWatch;
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
 use crate::json::{Json, plain_text};
-use crate::pool::{self, Cleaned, HeldSlot, Pool, RUN_TOKEN, SlotDef};
+use crate::pool::{self, Cleaned, HELD_RUN, HeldSlot, Pool, RUN_TOKEN, SlotDef};
 use crate::store::{self, Env, Found, Released};
 
 /// A held slot. Its lease is kept alive by the process's heartbeat thread; dropping it gives it back.
@@ -121,8 +121,9 @@ impl Slot {
     }
 
     /// The same slot, in which this process has the turn; whoever it starts joins it without one.
-    pub(super) fn in_turn(mut self) -> Self {
+    pub(super) fn in_turn(mut self, turn: &grants::TurnFile) -> Self {
         self.in_turn = true;
+        self.envs.push((HELD_RUN.to_owned(), pool::for_turn(Env::Process.get(HELD_RUN).as_deref(), turn.run_id(), self.kind())));
         self.let_others_join();
         self
     }
