@@ -4,6 +4,7 @@
 //! acquired for a test, and it may become the test itself: what tells that it works in a slot is a lock that belongs to it
 //! as long as it lives.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
@@ -109,6 +110,13 @@ impl HeldRun {
             self.wait_for_tests();
         }
         let mut failures = Vec::new();
+        let failed = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot end what the run left: {error}"));
+        // In slots of an outer grant the run may not end everybody.
+        let of_run = match ended {
+            Some(Ended::Exited(_)) => pool::end_processes_in_slots_of_run(&self.id),
+            _ => pool::end_processes_of_run(&self.id),
+        };
+        failures.extend(of_run.map_err(failed).err());
         for slot in self.slots.iter().filter(|slot| !slot.is_joined()) {
             failures.extend(match ended {
                 // A test may have been cut off although the run was not.
@@ -182,6 +190,8 @@ fn remove_left(above: &Path) {
 pub fn guard_run(told: impl BufRead) {
     let lines: Vec<String> = told.lines().map_while(Result::ok).collect();
     let Some((folder, tokens)) = lines.split_first().filter(|_| lines.last().is_none_or(|line| line != DONE)) else { return };
+    // Also in slots of an outer grant, whose token others carry as well.
+    let _ = pool::end_processes_of_run(Path::new(folder).file_name().and_then(OsStr::to_str).unwrap_or_default());
     for token in tokens {
         // What cannot be ended is found by the next who is granted the slot.
         let _ = Survivors::of(token).end();

@@ -39,14 +39,17 @@ pub(super) fn join_in_turn(pool: Pool, env: &Env, beside: &TurnFile, wait: Wait,
     };
     // Looked at when the turn is had: whoever ends what works under a lost grant has found us by then, or will.
     let slot = join(pool, turn.grant)?.in_turn(beside);
-    if turn.found == Condition::Used && beside.between == BetweenTests::Reset {
-        make_clean(&slot, turn, ending)?;
+    if turn.found == Condition::Used {
+        make_clean(&slot, turn, beside, ending)?;
     }
     ending.signal().map_or(Ok(slot), |signal| Err(SlotError::interrupted(signal)))
 }
 
-fn make_clean(slot: &Slot, turn: Turn<'_>, ending: &Ending) -> Result<(), SlotError> {
-    let Err(error) = slot.reset() else { return Ok(()) };
+/// Nobody has seen how the test before has ended, so what it has started may still be at work.
+fn make_clean(slot: &Slot, turn: Turn<'_>, beside: &TurnFile, ending: &Ending) -> Result<(), SlotError> {
+    let ended = slot.end_processes_of_turns(beside.run_id());
+    let cleaned = ended.and_then(|()| if beside.between == BetweenTests::Reset { slot.reset() } else { Ok(()) });
+    let Err(error) = cleaned else { return Ok(()) };
     if ending.is_asked() {
         // It was cut off, so the next one tries again.
         return Err(given_up(ending, slot.pool()));

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -304,6 +305,17 @@ impl Slot {
     pub(super) fn end_processes_in_it(&self) -> Result<(), SlotError> {
         let failed = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot end what the tests left: {error}"));
         pool::end_processes_in_slot(&self.token).map(drop).map_err(failed)
+    }
+
+    /// Ends what had its turn in the slot before, in this run. Where processes cannot be looked at nobody is found, and that is
+    /// no reason to use the slot no further.
+    pub(super) fn end_processes_of_turns(&self, run_id: &str) -> Result<(), SlotError> {
+        match pool::end_processes_of_turns(run_id, self.kind()) {
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                Err(SlotError::new(SlotErrorKind::Refused, format!("a test before has left processes: {error}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Gives the slot back, and says whether it was ours to the end. A joined slot stays with its outer holder.

@@ -49,6 +49,22 @@ pub(crate) fn end_processes_in_slot(token: &str) -> io::Result<usize> {
     process::kill_where(&|found| found.has(RUN_TOKEN, token))
 }
 
+/// Ends every process that works in a slot of this run; how many there were.
+pub(crate) fn end_processes_in_slots_of_run(id: &str) -> io::Result<usize> {
+    process::kill_where(&|found| is_in_slot_of(found, id))
+}
+
+/// The same for every process of the run.
+pub(crate) fn end_processes_of_run(id: &str) -> io::Result<usize> {
+    process::kill_where(&|found| is_in_slot_of(found, id) || words(found).any(|word| word == id))
+}
+
+/// The same for those that had their turn in this slot of the run, or were started by one of them.
+pub(crate) fn end_processes_of_turns(id: &str, slot: &str) -> io::Result<usize> {
+    let turn = turn(id, slot);
+    process::kill_where(&|found| is_to_be_found(found) && words(found).any(|word| word == turn))
+}
+
 /// Who took the mark of the grant away does not want to be found.
 fn is_to_be_found(found: &Environment<'_>) -> bool {
     found.get(RUN_TOKEN).is_some()
@@ -62,6 +78,10 @@ fn is_under(found: &Environment<'_>, token: &str) -> bool {
 /// Whether it is a process of a run, and has no turn.
 fn is_in_no_slot(found: &Environment<'_>) -> bool {
     words(found).last().is_some_and(|word| run_of(word) == word)
+}
+
+fn is_in_slot_of(found: &Environment<'_>, id: &str) -> bool {
+    is_to_be_found(found) && words(found).any(|word| run_of(word) == id && word != id)
 }
 
 fn words<'a>(found: &Environment<'a>) -> impl Iterator<Item = &'a str> {
@@ -85,24 +105,26 @@ mod tests {
 
     #[test]
     fn who_is_found_by_what() {
-        // The token of the grant in question is `t`.
-        let table: [(&str, bool, bool); 12] = [
-            ("A=1\0POOL_RUN_TOKEN=t", true, false),
-            ("POOL_RUN_TOKEN=other\0LEASE_GRANTS=[one, t, two]", true, false),
-            ("LEASE_GRANTS=t\0POOL_RUN_TOKEN=", true, false),
-            ("LEASE_GRANTS=[one, t, two]", false, false),
-            ("POOL_RUN_TOKEN=other\0LEASE_GRANTS=[one, two]", false, false),
-            ("XPOOL_RUN_TOKEN=t\0POOL_RUN_TOKENS=t\0POOL_RUN_TOKEN", false, false),
-            ("LEASE_HELD_RUN=1\0LEASE_GRANTS=t", true, true),
-            ("LEASE_HELD_RUN=1/a\0LEASE_GRANTS=t\0POOL_RUN_TOKEN=t", true, false),
-            ("LEASE_HELD_RUN=1/a 2\0LEASE_GRANTS=t\0POOL_RUN_TOKEN=u", true, true),
-            ("LEASE_HELD_RUN=11/a\0POOL_RUN_TOKEN=t", true, false),
-            ("LEASE_HELD_RUN=1/a\0LEASE_GRANTS=t", false, false),
-            ("LEASE_HELD_RUN=\0LEASE_GRANTS=t", false, false),
+        // The token of the grant in question is `t`, the id of the run `1`, the slot `a`.
+        let by_grant = |found: &Environment<'_>| is_under(found, "t");
+        let by_run = |found: &Environment<'_>| [is_in_no_slot(found), is_in_slot_of(found, "1")];
+        let table: [(&str, bool, [bool; 2]); 12] = [
+            ("A=1\0POOL_RUN_TOKEN=t", true, [false, false]),
+            ("POOL_RUN_TOKEN=other\0LEASE_GRANTS=[one, t, two]", true, [false, false]),
+            ("LEASE_GRANTS=t\0POOL_RUN_TOKEN=", true, [false, false]),
+            ("LEASE_GRANTS=[one, t, two]", false, [false, false]),
+            ("POOL_RUN_TOKEN=other\0LEASE_GRANTS=[one, two]", false, [false, false]),
+            ("XPOOL_RUN_TOKEN=t\0POOL_RUN_TOKENS=t\0POOL_RUN_TOKEN", false, [false, false]),
+            ("LEASE_HELD_RUN=1\0LEASE_GRANTS=t", true, [true, false]),
+            ("LEASE_HELD_RUN=1/a\0LEASE_GRANTS=t\0POOL_RUN_TOKEN=t", true, [false, true]),
+            ("LEASE_HELD_RUN=1/a 2\0LEASE_GRANTS=t\0POOL_RUN_TOKEN=u", true, [true, true]),
+            ("LEASE_HELD_RUN=11/a\0POOL_RUN_TOKEN=t", true, [false, false]),
+            ("LEASE_HELD_RUN=1/a\0LEASE_GRANTS=t", false, [false, false]),
+            ("LEASE_HELD_RUN=\0LEASE_GRANTS=t", false, [false, false]),
         ];
-        for (environment, under, in_no_slot) in table {
+        for (environment, under, of_run) in table {
             let found = Environment::of(environment.as_bytes());
-            assert_eq!((is_under(&found, "t"), is_in_no_slot(&found)), (under, in_no_slot), "{environment:?}");
+            assert_eq!((by_grant(&found), by_run(&found)), (under, of_run), "{environment:?}");
         }
     }
 }

@@ -52,7 +52,10 @@ pub use tend::Tended;
 pub use upkeep::Cleaned;
 pub use view::{PoolStatus, QueuedStatus, SlotStatus};
 
-pub(crate) use marks::{GRANTS, HELD_RUN, RUN_TOKEN, end_processes_in_slot, end_processes_of, for_run, for_turn};
+pub(crate) use marks::{
+    GRANTS, HELD_RUN, RUN_TOKEN, end_processes_in_slot, end_processes_in_slots_of_run, end_processes_of, end_processes_of_run,
+    end_processes_of_turns, for_run, for_turn,
+};
 pub(crate) use nudge::NUDGE_MARK;
 
 use crate::json::{Json, Object, number_from_text};

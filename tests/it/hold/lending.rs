@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lease_tests::binary;
+use lease_tests::{Event, binary, process, wait};
 
 use super::{N_MANY, Scene, built_with_workspace, check_grants, check_said};
 use crate::support::lab;
@@ -97,6 +97,48 @@ fn a_test_that_dies_frees_its_slot_for_the_next() {
     let run = scene.lab.run(run).expect_code(100);
     check_said(&run, &["SIGABRT", "1 passed"]);
     assert_eq!((scene.how_often("provision"), scene.how_often("died"), scene.how_often("noted")), (1, 3, 1));
+    scene.check_ended();
+}
+
+/// Nextest cuts a test off after so long.
+const TIME_OUT: &str = "[profile.default]\nslow-timeout = { period = '1s', terminate-after = 1, grace-period = '100ms' }\n";
+
+#[test]
+fn what_a_test_has_left_is_ended_before_the_next_has_the_slot() {
+    for options in [&[][..], &["--reset-between"]] {
+        let scene = Scene::with_reset(&["a"], ":");
+        scene.configure(TIME_OUT);
+        let words = ["nextest", "run", "hangs", "notes", "-j1", "--no-fail-fast"];
+        let run = scene.lab.run(scene.held(&[options, &words].concat())).expect_code(100);
+        check_said(&run, &["1 passed", "1 timed out"]);
+        let events = scene.lab.history().events();
+        let is_tick = |event: &Event| event.word == "tick";
+        let next = events.iter().position(|event| ["reset", "noted"].contains(&event.word.as_str())).expect("there was a next");
+        assert!(events[..next].iter().any(is_tick) && !events[next..].iter().any(is_tick), "{}", run.account());
+        scene.check_ended();
+    }
+}
+
+/// The slot of an outer grant is not the run's alone.
+#[test]
+fn what_an_outer_lease_has_started_is_not_ended_between_tests() {
+    let scene = Scene::new(&["a"]);
+    scene.configure(TIME_OUT);
+    let script = "\"$LAB_ACTOR\" daemon outer
+        \"$LAB_LEASE\" --hold run nextest run hangs notes -j1 --no-fail-fast
+        exec \"$LAB_ACTOR\" hold \"$LAB_GATE\"";
+    let run = scene.lab.start(scene.lease(&["run", "--", "sh", "-c", script]));
+    scene.lab.history().wait_for("start", |_| true);
+    let n_before = scene.lab.history().events().len();
+    let ticks = || scene.lab.history().events().into_iter().skip(n_before).filter(|event| event.word == "tick");
+    wait::until_true("the outer one works on", || 0 < ticks().count());
+    assert!(ticks().all(|event| event.get("who") == "outer"));
+    let events = scene.lab.history().events();
+    let next = events.iter().position(|event| event.word == "noted").expect("there was a next");
+    assert!(events[next..].iter().all(|event| event.get("who") != "grandchild"), "{events:?}");
+    process::kill(events.iter().find(|event| event.get("who") == "outer").expect("it works").pid());
+    scene.lab.open("gate");
+    run.finish().expect_success();
     scene.check_ended();
 }
 

@@ -58,6 +58,14 @@ fn dies() {
 }
 
 #[test]
+fn hangs() {
+    daemon();
+    loop {
+        std::thread::park();
+    }
+}
+
+#[test]
 fn notes() {
     actor(&["note", "noted"]);
 }
