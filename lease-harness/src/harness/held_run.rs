@@ -18,7 +18,7 @@ use crate::pool::{self, HELD_RUN};
 use crate::store::Env;
 use crate::sys::clock::Ids;
 use crate::sys::disk;
-use crate::sys::lock::{LifeLock, LockedPlace};
+use crate::sys::lock::{LifeLook, LockedPlace};
 use crate::sys::signal;
 use crate::sys::watch::{Pauses, Watch};
 
@@ -138,8 +138,8 @@ impl HeldRun {
         let watch = Watch::new(&[&self.folder], Vec::new());
         let mut pauses = Pauses::new(&watch, None);
         // A file that cannot be looked at tells nothing.
-        let is_taken = |slot: &Slot| matches!(LifeLock::take(&turn_file(&self.folder, slot)), Ok(None));
-        while self.slots.iter().any(is_taken) {
+        let looks: Vec<_> = self.slots.iter().filter_map(|slot| LifeLook::open(&turn_file(&self.folder, slot)).ok()).collect();
+        while looks.iter().any(|look| look.is_held().unwrap_or_default()) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || self.slots.iter().any(Slot::is_lost) {
                 return;
