@@ -14,6 +14,7 @@ use super::child::{CLEANUP_GRACE, Ended, LossWatch};
 use super::error::{SlotError, SlotErrorKind};
 use super::grants::{self, BetweenTests, TurnFile};
 use super::slot::{Slot, Survivors};
+use super::turns;
 use crate::pool::{self, HELD_RUN};
 use crate::store::Env;
 use crate::sys::clock::Ids;
@@ -139,7 +140,7 @@ impl HeldRun {
         let mut pauses = Pauses::new(&watch, None);
         // A file that cannot be looked at tells nothing.
         let looks: Vec<_> = self.slots.iter().filter_map(|slot| LifeLook::open(&turn_file(&self.folder, slot)).ok()).collect();
-        while looks.iter().any(|look| look.is_held().unwrap_or_default()) {
+        while looks.iter().any(|look| turns::is_taken(look).unwrap_or_default()) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || self.slots.iter().any(Slot::is_lost) {
                 return;

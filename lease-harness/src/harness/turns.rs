@@ -2,7 +2,7 @@
 //!
 //! Whoever runs tests hands the slots out by small numbers, but a configuration of its own can make it give one number to
 //! two processes. So what counts is a lock on a file of the slot's, which belongs to a process as long as it lives, also
-//! when it becomes another program.
+//! when it becomes another program. Beside it the file names the process: one that has closed the file lives on.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,11 @@ use super::grants::OuterGrant;
 use super::times::as_written;
 use crate::pool::Wait;
 use crate::store::{self, Env};
-use crate::sys::lock::LifeLock;
+use crate::sys::lock::{LifeLock, LifeLook};
+use crate::sys::process;
 use crate::sys::watch::{Pauses, Watch};
 
-/// What a slot's file says: nothing before the first turn.
+/// What a slot's file says: nothing before the first turn. Behind it stands whose turn is or was the last one.
 const USED: &str = "used";
 /// It could not be made clean again, so nobody gets a turn any more.
 const UNFIT: &str = "unfit";
@@ -182,18 +183,26 @@ impl Opened {
         if !self.lock.take()? {
             return Ok(Lock::InUse);
         }
-        let found = match self.lock.text()?.as_str() {
-            UNFIT => {
-                self.lock.give_back()?;
-                return Ok(Lock::Unfit);
-            }
-            USED => Condition::Used,
-            _ => Condition::AsItIs,
-        };
-        self.lock.set_text(USED)?;
+        let text = self.lock.text()?;
+        if text == UNFIT || is_in_use(&text) {
+            self.lock.give_back()?;
+            return Ok(if text == UNFIT { Lock::Unfit } else { Lock::InUse });
+        }
+        let found = if text.starts_with(USED) { Condition::Used } else { Condition::AsItIs };
+        self.lock.set_text(&format!("{USED} {}", process::identity().unwrap_or_default()))?;
         self.is_mine = true;
         Ok(Lock::Has(found))
     }
+}
+
+/// A test that closes descriptors that it does not know ends its lock too, and yet works on.
+fn is_in_use(text: &str) -> bool {
+    text.strip_prefix(USED).is_some_and(|whose| process::is_another_alive(whose.trim_start()))
+}
+
+/// Whether another process has its turn, for who waits only for the end of that.
+pub(super) fn is_taken(look: &LifeLook) -> io::Result<bool> {
+    Ok(look.is_held()? || is_in_use(&look.text()?))
 }
 
 fn unusable(path: &Path, error: &io::Error) -> SlotError {

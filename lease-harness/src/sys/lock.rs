@@ -137,6 +137,11 @@ impl LifeLook {
     pub(crate) fn is_held(&self) -> io::Result<bool> {
         Ok(rustix::process::fcntl_getlk(&self.0, &Flock::from(FlockType::WriteLock))?.is_some())
     }
+
+    /// What is written in the file.
+    pub(crate) fn text(&self) -> io::Result<String> {
+        text_in(&self.0)
+    }
 }
 
 fn text_in(file: &File) -> io::Result<String> {

@@ -89,6 +89,19 @@ fn groups_of_the_users_do_not_put_two_tests_into_one_slot() {
     scene.check_ended();
 }
 
+/// The lock of a turn is among the files of the test, and ends when one of these is closed.
+#[test]
+fn a_test_that_closes_all_files_has_its_slot_to_itself() {
+    let scene = Scene::new(&["a"]);
+    scene.configure(
+        "[test-groups]\nmine = { max-threads = 8 }\n\
+         [[profile.default.overrides]]\nfilter = 'all()'\ntest-group = 'mine'\n",
+    );
+    scene.lab.run(scene.held(&["nextest", "run", "closes_", "-j2"])).expect_success();
+    assert_eq!(scene.lab.history().check_one_user_a_slot(), 2);
+    scene.check_ended();
+}
+
 /// A server that a test has left behind has the test's files open, and yet nobody waits for it.
 #[test]
 fn a_test_that_dies_frees_its_slot_for_the_next() {
