@@ -1,11 +1,16 @@
 //! Each test has a slot of the run to itself, and nothing is acquired for it.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use lease_tests::{Event, binary, process, wait};
 
 use super::{N_MANY, Scene, built_with_workspace, check_grants, check_said};
 use crate::support::lab;
+
+/// A group of the user's for all tests, wider than the run has slots.
+const MY_GROUP: &str = "[test-groups]\nmine = { max-threads = 8 }\n\
+    [[profile.default.overrides]]\nfilter = 'all()'\ntest-group = 'mine'\n";
 
 #[test]
 fn tests_take_turns_in_slots_that_are_made_ready_once() {
@@ -89,14 +94,41 @@ fn groups_of_the_users_do_not_put_two_tests_into_one_slot() {
     scene.check_ended();
 }
 
+#[test]
+fn who_waits_for_a_turn_is_told_of() {
+    let scene = Scene::new(&["a"]);
+    scene.configure(MY_GROUP);
+    let tests = "test(=holds) + test(=holds_as_well)";
+    let run = scene.lab.start(scene.held(&["nextest", "run", "-E", tests, "-j2", "--success-output", "final"]));
+    scene.lab.history().wait_for("start", |_| true);
+    wait::until_true("another has begun to wait", || scene.processes_with("__runner").into_iter().any(has_told));
+    // What is less than a tenth of a second is not told.
+    let mut work = scene.lab.command(env!("CARGO_BIN_EXE_actor"));
+    work.args(["work", "60"]);
+    scene.lab.run(work).expect_success();
+    scene.lab.open("gate");
+    let run = run.finish().expect_success();
+    check_said(&run, &["pool pool: waits for a slot of its run", "waiting for slots: 1 wait,", "for pool pool"]);
+    for part in ["in vain", "nobody would have waited"] {
+        assert!(!run.stderr.contains(part), "{}", run.account());
+    }
+    scene.check_ended();
+}
+
+/// Whether a process has said that it waits.
+fn has_told(pid: u32) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let environment = String::from_utf8_lossy(&environment);
+    let folder = environment.split('\0').find_map(|variable| variable.strip_prefix("LEASE_TELL_WAITS="));
+    let told = folder.map(|folder| fs::read_to_string(format!("{folder}/slots.jsonl")).unwrap_or_default());
+    told.is_some_and(|told| told.contains("\"waits\""))
+}
+
 /// The lock of a turn is among the files of the test, and ends when one of these is closed.
 #[test]
 fn a_test_that_closes_all_files_has_its_slot_to_itself() {
     let scene = Scene::new(&["a"]);
-    scene.configure(
-        "[test-groups]\nmine = { max-threads = 8 }\n\
-         [[profile.default.overrides]]\nfilter = 'all()'\ntest-group = 'mine'\n",
-    );
+    scene.configure(MY_GROUP);
     scene.lab.run(scene.held(&["nextest", "run", "closes_", "-j2"])).expect_success();
     assert_eq!(scene.lab.history().check_one_user_a_slot(), 2);
     scene.check_ended();

@@ -29,6 +29,8 @@ pub struct SlotNote {
     pub n_slots: usize,
     /// The deepest place in the queue that was seen, from 1; 0 if there was no need to wait.
     pub deepest: usize,
+    /// Whether it waited for a slot that its run holds, and not for one of the pool.
+    pub is_for_turn: bool,
     /// How long it waited; as long as it still waits, nothing.
     pub waited: Duration,
     /// How it ended.
@@ -91,6 +93,7 @@ impl SlotNote {
             ("store", Json::from(self.store.to_str())),
             ("slots", Json::from(self.n_slots)),
             ("deepest", Json::from(self.deepest)),
+            ("turn", Json::from(self.is_for_turn)),
             ("waitedMs", Json::from(store::millis(self.waited))),
             ("end", Json::from(self.end.word())),
         ])
@@ -108,6 +111,7 @@ impl SlotNote {
             store: text("store")?.into(),
             n_slots: whole(number("slots")?),
             deepest: whole(number("deepest")?),
+            is_for_turn: note.get("turn")?.as_bool()?,
             waited: Duration::try_from_secs_f64(number("waitedMs")? / 1e3).ok()?,
             end: AskEnd::ALL.into_iter().find(|known| known.word() == end)?,
         };
@@ -141,6 +145,7 @@ impl SlotNotes {
             store: pool.store().dir().to_owned(),
             n_slots: pool.file().slots().len(),
             deepest: 0,
+            is_for_turn: false,
             waited: Duration::ZERO,
             end: AskEnd::Waits,
         };
@@ -154,6 +159,12 @@ impl SlotNotes {
         if begins {
             self.tell();
         }
+    }
+
+    /// It waits for a slot of its run, for which there are no places.
+    pub(in crate::harness) fn waits_for_turn(&mut self) {
+        self.note.is_for_turn = true;
+        self.waits_at(1);
     }
 
     /// It ended at this time.
