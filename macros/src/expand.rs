@@ -236,7 +236,7 @@ impl Expansion {
         if should_panic.is_possible() {
             site.extend(quote!(.should_panic(#should_panic)));
         }
-        // Cases that have the attribute from one place all have it; the runtime compares.
+        // Cases that have the attribute from one place most likely all have it; the runtime compares.
         if let Some(word) = self.test.made_of() {
             let Source { line, column, .. } = self.source;
             site.extend(quote!(.made_of(#word, #line, #column)));
