@@ -9,7 +9,7 @@ mod taken;
 
 use std::path::{Path, PathBuf};
 
-pub use leased::{LeasedTest, NamedPool, TestForm};
+pub use leased::{LeasedTest, NamedPool};
 pub use taken::{AskEnd, SlotNote};
 
 pub(super) use taken::SlotNotes;
