@@ -7,6 +7,7 @@ mod args;
 mod duration;
 mod expand;
 mod item;
+mod workspace;
 
 use std::path::PathBuf;
 

@@ -27,7 +27,7 @@ pub use grants::BetweenTests;
 pub use held_run::{HeldRun, guard_run};
 pub use nextest_run::NextestRun;
 pub use request::{PoolInfo, SlotRequest, Waiting};
-pub use run_notes::{AskEnd, LeasedTest, NamedPool, RunNotes, SlotNote, TestForm};
+pub use run_notes::{AskEnd, LeasedTest, NamedPool, RunFolder, RunNotes, SlotNote};
 pub use slot::Slot;
 pub use who::session_text;
 

@@ -1,5 +1,7 @@
 //! Who asked for a slot and how long he waited.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -68,15 +70,18 @@ impl RunNotes {
     #[must_use]
     pub fn slots(&self) -> Vec<SlotNote> {
         let bytes = disk::read(&self.folder().join(FILE)).ok().flatten().unwrap_or_default();
-        let mut notes: Vec<(String, SlotNote)> = Vec::new();
+        let (mut notes, mut places) = (Vec::new(), HashMap::new());
         for line in bytes.split(|byte| *byte == b'\n') {
             let Some((id, note)) = Json::parse_bytes(line).ok().and_then(|line| SlotNote::of_json(&line)) else { continue };
-            match notes.iter_mut().rev().find(|(known, _)| *known == id) {
-                Some((_, told)) => *told = note,
-                None => notes.push((id, note)),
+            match places.entry(id) {
+                Entry::Occupied(place) => notes[*place.get()] = note,
+                Entry::Vacant(place) => {
+                    place.insert(notes.len());
+                    notes.push(note);
+                }
             }
         }
-        notes.into_iter().map(|(_, note)| note).collect()
+        notes
     }
 }
 
