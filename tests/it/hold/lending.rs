@@ -259,6 +259,8 @@ fn annotated_tests_take_their_turns_by_themselves() {
     let table = [
         ("annotated", "pool", process, 2),
         ("annotated", "behaviour", &["--test", "mimic", "many"], 3),
+        // No more slots than tests that need one, of those that were selected.
+        ("annotated", "pool", &["--test", "process", "plain::above_test", "plain::not_leased_by_condition"], 1),
         // Not wrapped, and yet not without a slot.
         ("lease-compositions::mimic", "pool", process, 2),
         ("all", "pool", &["--test", "process", "--test", "slot"], 2),

@@ -15,7 +15,7 @@ use super::archive::Archive;
 use super::test_command::{TestCommand, Verb};
 use crate::exit::{self, Failure};
 use crate::inject::{NoList, OwnWords, TestId, list_words};
-use crate::resolve::{Surroundings, Wrap};
+use crate::resolve::Surroundings;
 
 /// The variable that says how much nextest tells.
 const LOG: &str = "NEXTEST_LOG";
@@ -40,16 +40,6 @@ pub(super) struct Listed {
     pub(super) leased: Vec<(String, LeasedTest)>,
     /// Where they were unpacked from.
     pub(super) archive: Option<Archive>,
-}
-
-impl Listed {
-    /// How many tests work in slots, at most.
-    pub(super) fn n_in_slots(&self, wrap: &Wrap) -> usize {
-        if self.leased.is_empty() {
-            return self.tests.iter().filter(|test| wrap.covers(std::slice::from_ref(&test.0))).count();
-        }
-        self.tests.len()
-    }
 }
 
 /// Lists the tests of a run.

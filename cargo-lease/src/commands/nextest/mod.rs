@@ -15,7 +15,7 @@ use lease_harness::harness::{Ended, RunFolder, RunNotes, exit_like};
 
 use self::listing::{Listed, Wanted, reuses_a_build};
 use self::report::Ran;
-use self::schedule::Schedule;
+use self::schedule::{Schedule, n_in_slots};
 use self::test_command::{TestCommand, Verb};
 use super::cargo::{Plan, Prepared, Wrapping, become_command, cargo_program, without_own_variables};
 use super::held::{StartedBy, acquire, run_around, run_watched};
@@ -117,7 +117,7 @@ impl TestRun<'_> {
         let words = self.wrapping.own_words();
         let config = config::text(&words, self.wrapping.around)?;
         let n_threads = nextest_threads(&words, &config, self.wrapping.around);
-        Ok(listed.map_or(n_threads, |listed| n_threads.min(listed.n_in_slots(&prepared.wrap))))
+        Ok(listed.map_or(n_threads, |listed| n_threads.min(n_in_slots(prepared, listed, self.wrapping.around))))
     }
 
     fn run_tests(
