@@ -87,12 +87,12 @@ fn closes() {
 }
 
 #[test]
-fn closes_one() {
+fn closes_first() {
     closes();
 }
 
 #[test]
-fn closes_two() {
+fn closes_second() {
     closes();
 }
 
