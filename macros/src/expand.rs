@@ -1,6 +1,6 @@
 //! The attribute's output: the function as it was, with one call into the runtime in front of its body.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use proc_macro2::{Delimiter, Group, Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
@@ -10,6 +10,7 @@ use crate::args::{Args, Wait};
 use crate::emit::{beside, bind, call_suffix, hidden, run_body};
 use crate::expand_claims::{claims_expanded, take_claims_below};
 use crate::item::{Access, Param, TestFn};
+use crate::workspace;
 
 /// Where the attribute is compiled.
 pub(crate) struct Source {
@@ -208,7 +209,7 @@ impl Expansion {
         }
         // Whether the files are there does not matter yet; if one is missing when the test runs, this helps to tell why.
         if let Some(package) = &self.source.package {
-            let were_there = pools.iter().map(|pool| is_there(package, &pool.value()));
+            let were_there = pools.iter().map(|pool| workspace::is_there(package, &pool.value()));
             site.extend(quote!(.pools_were_there(&[#(#were_there),*])));
         }
         if let Some(minutes) = ttl_minutes {
@@ -233,7 +234,7 @@ impl Expansion {
         if should_panic.is_possible() {
             site.extend(quote!(.should_panic(#should_panic)));
         }
-        // Cases that have the attribute from one place all have it; the runtime compares.
+        // Cases that have the attribute from one place most likely all have it; the runtime compares.
         if let Some(word) = self.test.made_of() {
             let Source { line, column, .. } = self.source;
             site.extend(quote!(.made_of(#word, #line, #column)));
@@ -246,15 +247,6 @@ impl Expansion {
         }
         site
     }
-}
-
-/// Whether the pool file is in the package or in its workspace, where the runtime looks too.
-fn is_there(package: &Path, pool: &str) -> bool {
-    let is_workspace = |folder: &&Path| {
-        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
-        manifest.lines().any(|line| line.trim_start().starts_with("[workspace]") || line.trim_start().starts_with("[workspace."))
-    };
-    package.join(pool).exists() || package.ancestors().find(is_workspace).is_some_and(|root| root.join(pool).exists())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod emit;
 mod expand;
 mod expand_claims;
 mod item;
+mod workspace;
 
 use std::path::PathBuf;
 

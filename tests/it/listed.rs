@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use lease_harness::harness::{LeasedTest, RunNotes, TestForm};
+use lease_harness::harness::{LeasedTest, RunNotes};
 use lease_tests::{Lab, binary};
 
 use crate::mimic::run;
@@ -28,12 +28,12 @@ fn notes(lab: &Lab) -> RunNotes {
 
 /// The tests of one name; their pool was found beside the package's manifest.
 #[track_caller]
-fn check(tests: &[(String, LeasedTest)], target: &str, pool: &str, expected: &[(&str, bool, TestForm)]) {
+fn check(tests: &[(String, LeasedTest)], target: &str, pool: &str, expected: &[(&str, bool)]) {
     let found = binary::workspace().join("tests/compositions").join(pool);
     let told = |name: &str| tests.iter().find(|(id, test)| *id == format!("{PACKAGE}::{target}") && test.name == name);
-    for (name, makes_several, form) in expected {
+    for (name, makes_several) in expected {
         let (_, test) = told(name).unwrap_or_else(|| panic!("{name} is not told: {tests:?}"));
-        assert_eq!((test.makes_several, test.form), (*makes_several, *form), "{name}");
+        assert_eq!(test.makes_several, *makes_several, "{name}");
         assert_eq!((&*test.pools[0].written, test.pools[0].found.as_ref()), (pool, Some(&found)), "{name}");
     }
 }
@@ -43,12 +43,11 @@ fn tests_of_both_forms_and_trials_are_told() {
     let lab = lab();
     let notes = notes(&lab);
     let (_, tests) = list(&lab, "slot", Some(&notes));
-    let (process, test) = (TestForm::Process, TestForm::Test);
-    check(&tests, "slot", "pool.json", &[("fixtures::above_cases", true, test), ("fixtures::above", true, test)]);
+    check(&tests, "slot", "pool.json", &[("fixtures::above_cases", true), ("fixtures::above", true)]);
     let (_, tests) = list(&lab, "process", Some(&notes));
-    check(&tests, "process", "pool.json", &[("fixtures::above", true, process), ("plain::above_test", false, process)]);
+    check(&tests, "process", "pool.json", &[("fixtures::above", true), ("plain::above_test", false)]);
     let (_, tests) = list(&lab, "mimic", Some(&notes));
-    check(&tests, "mimic", "behaviour.json", &[("not_applicable", false, TestForm::Trial)]);
+    check(&tests, "mimic", "behaviour.json", &[("not_applicable", false)]);
     let (_, tests) = list(&lab, "several", Some(&notes));
     let several = tests.iter().filter(|(binary_id, test)| binary_id.ends_with("several") && test.pools.len() == 2).count();
     assert!(0 < several, "{tests:?}");

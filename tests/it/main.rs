@@ -32,6 +32,8 @@ mod two_worktrees;
 mod vectors;
 
 #[cfg(feature = "nextest")]
+mod archives;
+#[cfg(feature = "nextest")]
 mod equivalence;
 #[cfg(feature = "nextest")]
 mod forms;

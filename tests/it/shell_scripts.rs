@@ -1,7 +1,7 @@
-//! The check of all shell scripts finds them, and does not pass in silence.
+//! The check of all shell scripts finds them, and neither it nor what CI asks of rustup passes in silence.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -93,4 +93,36 @@ fn a_complaint_fails_the_check() {
 fn executable(path: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// What is printed and the exit code, with a `rustup` that ends so, or none, and this in the variable that allows it to fail.
+#[track_caller]
+fn check_musl(rustup: Option<i32>, allowed: &str, expected: (&str, i32, &str)) {
+    let lab = lab();
+    let bin = lab.path("bin");
+    fs::create_dir(&bin).unwrap();
+    let mut which = lab.command("bash");
+    which.args(["-c", "for name in bash env timeout uname; do type -P \"$name\"; done"]);
+    for found in lab.run(which).expect_success().stdout.lines() {
+        symlink(found, bin.join(Path::new(found).file_name().expect("a program has a name"))).unwrap();
+    }
+    if let Some(code) = rustup {
+        fs::write(bin.join("rustup"), format!("#!/usr/bin/env bash\necho \"rustup $*\"\nexit {code}\n")).unwrap();
+        fs::set_permissions(bin.join("rustup"), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut command = lab.command(workspace().join("scripts/musl-feature"));
+    command.env("PATH", bin).env("CI_WITHOUT_MUSL", allowed);
+    let run = lab.run(command);
+    let (feature, code, said) = expected;
+    assert_eq!((run.stdout.trim(), run.status.code()), (feature, Some(code)), "{}", run.account());
+    assert!(run.stderr.contains(said), "{}", run.account());
+}
+
+#[test]
+fn tests_for_musl_are_left_out_only_where_that_is_allowed_or_nothing_can_bring_the_target() {
+    check_musl(Some(0), "", ("lease-tests/musl", 0, "rustup target add"));
+    check_musl(Some(1), "", ("", 1, "CI_WITHOUT_MUSL"));
+    check_musl(Some(1), "no", ("", 1, "CI_WITHOUT_MUSL"));
+    check_musl(Some(1), "yes", ("", 0, "left out"));
+    check_musl(None, "", ("", 0, "there is no rustup: the tests with the feature musl are left out"));
 }

@@ -12,22 +12,30 @@ use crate::Lab;
 ///
 /// If there is no such fixture.
 pub fn fixture(lab: &Lab, name: &str, target: &str) -> PathBuf {
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
     let to = lab.path(target);
-    copy(&from, &to);
+    write_fixture(name, &to, &|from, to| drop(fs::copy(from, to).expect("a fixture can be copied")));
     to
 }
 
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("the laboratory is writable");
+/// Puts each file of the fixture `name` into the folder `to` as `write` does it, which is given both paths.
+///
+/// # Panics
+///
+/// If there is no such fixture.
+pub fn write_fixture(name: &str, to: &Path, write: &dyn Fn(&Path, &Path)) {
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name), to, write);
+}
+
+fn copy(from: &Path, to: &Path, write: &dyn Fn(&Path, &Path)) {
+    fs::create_dir_all(to).expect("the folder of a fixture is writable");
     for entry in fs::read_dir(from).unwrap_or_else(|error| panic!("{}: {error}", from.display())) {
         let entry = entry.expect("a fixture can be read");
         let name = entry.file_name().to_string_lossy().into_owned();
         let target = to.join(name.strip_suffix(".in").unwrap_or(&name));
         if entry.path().is_dir() {
-            copy(&entry.path(), &target);
+            copy(&entry.path(), &target, write);
         } else {
-            fs::copy(entry.path(), target).expect("a fixture can be copied");
+            write(&entry.path(), &target);
         }
     }
 }

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use lease_harness::Wait;
-use lease_harness::harness::{BetweenTests, PoolInfo, exec, exit_like};
+use lease_harness::harness::{BetweenTests, Ended, PoolInfo, exec, exit_like};
 
+use super::held::{StartedBy, run_watched};
 use super::hold::HeldSlots;
 use crate::cli::{LeaseOptions, Reader, lease_option};
 use crate::exit::{self, Failure};
@@ -49,6 +50,13 @@ impl<'a> Wrapping<'a> {
     /// Whether tests are only built.
     pub(super) fn only_builds(&self) -> bool {
         self.own_words().has(&["--no-run"])
+    }
+
+    /// Whether cargo can build what it runs, and nothing else, so that nobody waits for a slot that waits for a build. It
+    /// refuses to where there are only documentation tests; and what it says to programs must not be said twice.
+    fn can_be_built_before(&self) -> bool {
+        let own = self.own_words();
+        !own.has(&["--doc"]) && own.values(&["--message-format"]).is_empty()
     }
 
     /// Checks the pool.
@@ -147,22 +155,30 @@ pub(super) struct Prepared {
 /// former only when that fails.
 pub(super) fn run_cargo(subcommand: &str, wrapping: Wrapping<'_>) -> Result<ExitCode, Failure> {
     let cargo = cargo_program(wrapping.around)?;
-    let command = |prepared: Prepared| {
+    let command = |prepared: &Prepared, more: &[&str]| {
+        let ours = prepared.injected.iter().cloned().chain(more.iter().map(OsString::from));
         let mut command = Command::new(&cargo);
-        command.arg(subcommand).args(inject::append(wrapping.words, prepared.injected)).envs(prepared.env);
+        command.arg(subcommand).args(inject::append(wrapping.words, ours));
+        command.envs(prepared.env.iter().map(|(name, value)| (name, value)));
         without_own_variables(command, wrapping.around)
     };
     if wrapping.only_asks() {
-        return Err(become_command(command(Prepared::default())));
+        return Err(become_command(command(&Prepared::default(), &[])));
     }
     let plan = wrapping.plan(&cargo)?;
     let prepared = wrapping.prepare(&plan, &cargo, Reader::Cargo)?;
     if plan.hold == Hold::Run && !wrapping.only_builds() {
+        if wrapping.can_be_built_before() {
+            let built = run_watched(command(&prepared, &["--no-run"]), &[], StartedBy::Hand)?;
+            if built != Ended::Exited(0) {
+                return Ok(exit_like(&built));
+            }
+        }
         // Cargo runs one binary after the other.
         let held = HeldSlots::take(&plan, 1, subcommand, wrapping.around)?;
-        return Ok(exit_like(&held.run(command(prepared), wrapping.between)?));
+        return Ok(exit_like(&held.run(command(&prepared, &[]), wrapping.between)?));
     }
-    Err(become_command(command(prepared)))
+    Err(become_command(command(&prepared, &[])))
 }
 
 /// Checks that a slot could be asked for, and says the pool's warnings.

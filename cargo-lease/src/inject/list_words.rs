@@ -73,7 +73,7 @@ const WITH_VALUE: [(&str, Kind); 61] = [
     ("--message-format-version", RunOnly),
     ("--rerun", RunOnly),
     ("-R", RunOnly),
-    ("--extract-to", RunOnly),
+    ("--extract-to", Shared),
     ("--debugger", Forbids),
     ("--tracer", Forbids),
     ("--cargo-message-format", Forbids),
@@ -115,8 +115,9 @@ const FLAGS: [(&str, Kind); 41] = [
     ("--no-output-indent", RunOnly),
     ("--hide-progress-bar", RunOnly),
     ("--no-input-handler", RunOnly),
-    ("--extract-overwrite", RunOnly),
-    ("--persist-extract-tempdir", RunOnly),
+    ("--extract-overwrite", Shared),
+    // The folder is to be the run's, and to stay.
+    ("--persist-extract-tempdir", Forbids),
     // Nothing runs, or one test after the other: then there is nothing to schedule.
     ("--no-run", Forbids),
     ("--no-capture", Forbids),
@@ -128,23 +129,37 @@ const FLAGS: [(&str, Kind); 41] = [
     ("--unit-graph", Forbids),
 ];
 
-/// The words behind `list`, of those around the run command at `command`; `None` if such a listing is not to be made: nothing
-/// runs, or one test after the other, or there is an option that is not known here. Then nextest itself shall explain it.
-pub(crate) fn list_words(words: &[OsString], command: usize) -> Option<Vec<OsString>> {
+/// Why there is no listing for a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoList {
+    /// Nothing runs, or one test after the other, or the listing would do something else than the run.
+    OfNoUse,
+    /// There is an option that is not known here. Nextest itself shall explain it, if it does not know it either.
+    Unknown(String),
+}
+
+/// The words behind `list`, of those around the run command at `command`.
+pub(crate) fn list_words(words: &[OsString], command: usize) -> Result<Vec<OsString>, NoList> {
     let (own, rest) = words.split_at(dashes(words));
     let mut listed = kept(&own[..command])?;
     listed.push("list".into());
     listed.extend(kept(&own[command + 1..])?);
     listed.extend(["--message-format".into(), "json".into()]);
     listed.extend(rest.iter().cloned());
-    Some(listed)
+    Ok(listed)
 }
 
-fn kept(words: &[OsString]) -> Option<Vec<OsString>> {
+/// Whether this is an option of nextest's whose value is the next word.
+pub(crate) fn takes_value(word: &OsStr) -> bool {
+    WITH_VALUE.iter().any(|(known, _)| word == *known)
+}
+
+fn kept(words: &[OsString]) -> Result<Vec<OsString>, NoList> {
     let mut kept = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let text = word.to_str()?;
+        let unknown = || NoList::Unknown(word.to_string_lossy().into_owned());
+        let text = word.to_str().ok_or_else(unknown)?;
         if !text.starts_with('-') || text == "-" {
             kept.push(word.clone());
             continue;
@@ -154,18 +169,18 @@ fn kept(words: &[OsString]) -> Option<Vec<OsString>> {
             .or_else(|| text.strip_prefix("--test-threads"))
             .is_some_and(|rest| rest.trim_matches('=') == "1")
         {
-            return None;
+            return Err(NoList::OfNoUse);
         }
-        let (kind, takes_next) = kind_of(text)?;
+        let (kind, takes_next) = kind_of(text).ok_or_else(unknown)?;
         let value = if takes_next { words.next() } else { None };
         match kind {
-            Forbids => return None,
-            RunOnly if is_one_thread(text, value) => return None,
+            Forbids => return Err(NoList::OfNoUse),
+            RunOnly if is_one_thread(text, value) => return Err(NoList::OfNoUse),
             RunOnly => {}
             Shared => kept.extend(std::iter::once(word).chain(value).cloned()),
         }
     }
-    Some(kept)
+    Ok(kept)
 }
 
 fn is_one_thread(option: &str, value: Option<&OsString>) -> bool {
@@ -174,54 +189,80 @@ fn is_one_thread(option: &str, value: Option<&OsString>) -> bool {
 
 /// What this option is, and whether its value is the next word.
 fn kind_of(word: &str) -> Option<(Kind, bool)> {
-    let known = |table: &[(&str, Kind)], name: &str| table.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
     if let Some((name, _)) = word.split_once('=').filter(|_| word.starts_with("--")) {
         return known(&WITH_VALUE, name).map(|kind| (kind, false));
     }
-    if let Some(kind) = known(&FLAGS, word) {
-        return Some((kind, false));
+    let whole = known(&FLAGS, word).map(|kind| (kind, false)).or_else(|| known(&WITH_VALUE, word).map(|kind| (kind, true)));
+    whole.or_else(|| kind_of_letters(word.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?))
+}
+
+/// Several letters behind one dash: options without a value, and at most one with, whose value is what follows it. They stay
+/// together, so they have to be of one kind.
+fn kind_of_letters(letters: &str) -> Option<(Kind, bool)> {
+    let mut kinds = Vec::new();
+    let mut takes_next = false;
+    for (at, letter) in letters.char_indices() {
+        let name = format!("-{letter}");
+        if let Some(kind) = known(&FLAGS, &name) {
+            kinds.push(kind);
+            continue;
+        }
+        kinds.push(known(&WITH_VALUE, &name)?);
+        takes_next = at + letter.len_utf8() == letters.len();
+        break;
     }
-    if let Some(kind) = known(&WITH_VALUE, word) {
-        return Some((kind, true));
-    }
-    // A short option with its value behind it; several letters behind one dash are not taken apart.
-    let short = word.get(..2).filter(|_| !word.starts_with("--"))?;
-    if word.len() > 2 && word.bytes().skip(1).all(|letter| letter == b'v') {
-        return Some((Shared, false));
-    }
-    known(&WITH_VALUE, short).map(|kind| (kind, false))
+    let kind = *kinds.first()?;
+    kinds.iter().all(|other| *other == kind).then_some((kind, takes_next))
+}
+
+fn known(table: &[(&str, Kind)], name: &str) -> Option<Kind> {
+    table.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn check(run: &str, list: Option<&str>) {
+    fn listed(run: &str) -> Result<String, NoList> {
         let words: Vec<OsString> = run.split_whitespace().map(OsString::from).collect();
         let command = words.iter().position(|word| word == "run").expect("a run");
-        let listed = list_words(&words, command).map(|words| words.join(" ".as_ref()).into_string().expect("text"));
-        assert_eq!(listed.as_deref(), list, "{run}");
+        list_words(&words, command).map(|words| words.join(" ".as_ref()).into_string().expect("text"))
+    }
+
+    #[track_caller]
+    fn check(run: &str, list: &str) {
+        assert_eq!(listed(run).as_deref(), Ok(list), "{run}");
     }
 
     #[test]
     fn what_only_a_run_has_is_left_out() {
-        check("run", Some("list --message-format json"));
-        check("--profile ci run -E test(a) db", Some("--profile ci list -E test(a) db --message-format json"));
-        check("run -j4 -j 8 --test-threads=3 --retries 2 -p api", Some("list -p api --message-format json"));
-        check("run --no-fail-fast --features=x,y -Fz -vv", Some("list --features=x,y -Fz -vv --message-format json"));
-        check("run --archive-file a --extract-to b --extract-overwrite", Some("list --archive-file a --message-format json"));
-        check("run --message-format libtest-json -R latest", Some("list --message-format json"));
-        check("run db -- --skip -j --no-run", Some("list db --message-format json -- --skip -j --no-run"));
+        check("run", "list --message-format json");
+        check("--profile ci run -E test(a) db", "--profile ci list -E test(a) db --message-format json");
+        check("run -j4 -j 8 --test-threads=3 --retries 2 -p api", "list -p api --message-format json");
+        check("run --no-fail-fast --features=x,y -Fz -vv", "list --features=x,y -Fz -vv --message-format json");
+        check("run -rv -rpapi -rp api -vr", "list -rv -rpapi -rp api -vr --message-format json");
+        check(
+            "run --archive-file a --extract-to b --extract-overwrite",
+            "list --archive-file a --extract-to b --extract-overwrite --message-format json",
+        );
+        check("run --message-format libtest-json -R latest", "list --message-format json");
+        check("run db -- --skip -j --no-run", "list db --message-format json -- --skip -j --no-run");
     }
 
     #[test]
-    fn where_there_is_nothing_to_schedule_or_something_unknown_there_is_no_listing() {
-        for words in ["--no-run", "--no-capture", "-j1", "-j 1", "-j=1", "--test-threads=1", "--debugger gdb", "--timings"] {
-            check(&format!("run {words}"), None);
+    fn where_there_is_nothing_to_schedule_there_is_no_listing() {
+        let words = ["--no-run", "--no-capture", "-j1", "-j 1", "-j=1", "--test-threads=1", "--debugger gdb", "--timings"];
+        for words in words.into_iter().chain(["--timings=html", "--persist-extract-tempdir", "-h"]) {
+            assert_eq!(listed(&format!("run {words}")), Err(NoList::OfNoUse), "{words}");
         }
-        for words in ["--no-such-option", "--no-such=option", "-x", "--timings=html", "-rv"] {
-            check(&format!("run {words}"), None);
+    }
+
+    #[test]
+    fn what_is_not_known_is_named() {
+        for word in ["--no-such-option", "--no-such=option", "-x", "-rx", "-rj4", "-"] {
+            let expected =
+                if word == "-" { Ok("list - --message-format json".to_owned()) } else { Err(NoList::Unknown(word.to_owned())) };
+            assert_eq!(listed(&format!("run {word}")), expected);
         }
     }
 }

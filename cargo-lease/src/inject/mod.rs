@@ -12,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 
 pub(crate) use cargo_config::{CargoConfig, host};
 pub(crate) use groups::{Group, Supply, TestId, groups};
-pub(crate) use list_words::list_words;
+pub(crate) use list_words::{NoList, list_words, takes_value};
 pub(crate) use nextest_config::{OURS, TestGroup, filter_of, group_name, scripts_without_runner, tool_config};
 pub(crate) use runner_config::runner_words;
 
@@ -53,14 +53,14 @@ impl<'a> OwnWords<'a> {
         self.values(names).into_iter().filter_map(|value| value.into_string().ok()).collect()
     }
 
-    /// The place of the first word that is neither an option nor the value of one of these options.
-    pub(crate) fn first_free(&self, with_value: &[&str]) -> Option<usize> {
+    /// The place of the first word that is neither an option nor the value of one.
+    pub(crate) fn first_free(&self, takes_value: impl Fn(&OsStr) -> bool) -> Option<usize> {
         let mut at = 0;
         while let Some(word) = self.words.get(at) {
             if !word.as_encoded_bytes().starts_with(b"-") {
                 return Some(at);
             }
-            at += if with_value.iter().any(|name| word == name) { 2 } else { 1 };
+            at += if takes_value(word) { 2 } else { 1 };
         }
         None
     }
@@ -72,6 +72,22 @@ fn attached<'a>(word: &'a OsStr, name: &str) -> Option<&'a str> {
         Some(value) => Some(value),
         None => (!name.starts_with("--") && !rest.is_empty()).then_some(rest),
     }
+}
+
+/// Leaves out options of cargo's or nextest's, some with a value and some without.
+pub(crate) fn without(words: &[OsString], with_value: &[&str], flags: &[&str]) -> Vec<OsString> {
+    let (own, rest) = words.split_at(dashes(words));
+    let mut kept = Vec::new();
+    let mut own = own.iter();
+    while let Some(word) = own.next() {
+        if with_value.iter().any(|name| word == name) {
+            own.next();
+        } else if !flags.iter().any(|name| word == name) && with_value.iter().all(|name| attached(word, name).is_none()) {
+            kept.push(word.clone());
+        }
+    }
+    kept.extend(rest.iter().cloned());
+    kept
 }
 
 /// Puts words at the end of what belongs to cargo or nextest.

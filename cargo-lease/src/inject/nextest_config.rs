@@ -84,18 +84,21 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Names of the wrapper scripts that make nextest skip target runners, ours among them, when it runs tests.
+/// The wrapper scripts that make nextest skip target runners, ours among them, when it runs tests: their names, each with the
+/// place of the configuration that has it.
 ///
 /// Leaving `target-runner` out does so as well. Text that is no TOML has none: nextest will complain of it.
-pub(crate) fn scripts_without_runner(nextest_toml: &str) -> Vec<String> {
-    let Ok(config) = nextest_toml.parse::<Table>() else {
-        return Vec::new();
-    };
-    let scripts = config.get("scripts").and_then(|scripts| scripts.get("wrapper")).and_then(Value::as_table);
-    let used = run_wrappers(&config);
+pub(crate) fn scripts_without_runner(configs: &[String]) -> Vec<(usize, String)> {
+    let configs: Vec<Table> = configs.iter().map(|text| text.parse().unwrap_or_default()).collect();
+    // One configuration may use what another has.
+    let used: Vec<&str> = configs.iter().flat_map(run_wrappers).collect();
     let skips = |script: &Value| script.get("target-runner").is_none_or(|mode| mode.as_str() == Some("ignore"));
-    let named = scripts.into_iter().flatten().filter(|(name, script)| used.contains(&name.as_str()) && skips(script));
-    named.map(|(name, _)| name.clone()).collect()
+    let named = configs.iter().enumerate().flat_map(|(config_idx, config)| {
+        let scripts = config.get("scripts").and_then(|scripts| scripts.get("wrapper")).and_then(Value::as_table);
+        scripts.into_iter().flatten().map(move |(name, script)| (config_idx, name, script))
+    });
+    let skipping = named.filter(|(_, name, script)| used.contains(&name.as_str()) && skips(script));
+    skipping.map(|(config_idx, name, _)| (config_idx, name.clone())).collect()
 }
 
 /// The wrapper scripts that some profile puts in front of tests.
@@ -179,8 +182,23 @@ mod tests {
             filter = 'all()'
             run-wrapper = 'around'
         ";
-        assert_eq!(scripts_without_runner(config), ["says-it", "silent"]);
-        assert_eq!(scripts_without_runner("[broken"), Vec::<String>::new());
-        assert_eq!(scripts_without_runner("[profile.ci]\nretries = 2"), Vec::<String>::new());
+        let found = |configs: &[&str]| {
+            let configs: Vec<_> = configs.iter().copied().map(str::to_owned).collect();
+            scripts_without_runner(&configs).into_iter().map(|(idx, name)| format!("{idx} {name}")).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&[config]), ["0 says-it", "0 silent"]);
+        assert!(found(&["[broken"]).is_empty() && found(&["[profile.ci]\nretries = 2"]).is_empty() && found(&[]).is_empty());
+        let tool = "
+            [scripts.wrapper.'@tool:x:one']
+            command = 'a'
+            [scripts.wrapper.'@tool:x:other']
+            command = 'a'
+            [[profile.default.scripts]]
+            filter = 'all()'
+            run-wrapper = '@tool:x:one'
+        ";
+        let uses = "[[profile.ci.scripts]]\nfilter = 'all()'\nrun-wrapper = '@tool:x:other'";
+        assert_eq!(found(&["", tool]), ["1 @tool:x:one"]);
+        assert_eq!(found(&[uses, tool]), ["1 @tool:x:one", "1 @tool:x:other"]);
     }
 }

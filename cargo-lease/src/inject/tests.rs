@@ -45,8 +45,15 @@ fn values_are_read_in_every_spelling_before_the_dashes() {
 #[test]
 fn the_first_free_word_is_no_options_value() {
     let line = words(&["--color", "never", "-v", "--profile=ci", "run", "x"]);
-    assert_eq!(OwnWords::new(&line).first_free(&["--color", "--profile"]), Some(4));
-    assert_eq!(OwnWords::new(&words(&["--", "run"])).first_free(&[]), None);
+    assert_eq!(OwnWords::new(&line).first_free(takes_value), Some(4));
+    assert_eq!(OwnWords::new(&words(&["--", "run"])).first_free(takes_value), None);
+}
+
+#[test]
+fn options_are_left_out_in_every_spelling_before_the_dashes() {
+    let line = words(&["run", "--file", "a", "-x", "--file=b", "--filed", "--flag", "c", "--", "--file", "d", "--flag"]);
+    let kept = words(&["run", "-x", "--filed", "c", "--", "--file", "d", "--flag"]);
+    assert_eq!(without(&line, &["--file"], &["--flag"]), kept);
 }
 
 /// One configuration, and the user's runner that must come out of it.

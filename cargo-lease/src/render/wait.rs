@@ -29,6 +29,9 @@ impl WaitReport {
         let spinner = self.spinner.clone();
         move |waiting| match &spinner {
             Some(spinner) => turn(spinner, message(waiting)),
+            None if waiting.is_for_turn => {
+                tell(&format!("pool {}: waits for a slot of its run, all of them are in use", waiting.pool));
+            }
             None => tell_place(waiting.position, waiting.eta.as_secs_f64() * 1e3),
         }
     }
@@ -61,15 +64,21 @@ fn turn(spinner: &ProgressBar, message: String) {
 }
 
 fn message(waiting: &Waiting) -> String {
+    if waiting.is_for_turn {
+        return format!("waiting for a slot of pool {} that this run holds", waiting.pool);
+    }
     let eta = about_minutes(waiting.eta.as_secs_f64() * 1e3);
     format!("waiting for a slot of pool {}: place {}, {eta}", waiting.pool, waiting.position)
 }
 
 /// Tells on standard error at which place a waiter stands, and about how many milliseconds it will take.
 pub(crate) fn tell_place(position: usize, eta_ms: f64) {
-    let line = format!("… pool saturated — queue position {position}, eta {}", about_minutes(eta_ms));
+    tell(&format!("pool saturated — queue position {position}, eta {}", about_minutes(eta_ms)));
+}
+
+fn tell(line: &str) {
     // Where standard error is gone there is nobody to tell.
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "… {line}");
 }
 
 /// Tells on standard error where a waiter for claims stands.

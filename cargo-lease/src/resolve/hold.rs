@@ -30,7 +30,7 @@ pub(crate) fn find_hold(typed: Option<&str>, manifests: &Manifests<'_>) -> Resul
     if let Some(text) = typed.filter(|text| !text.is_empty()) {
         return Hold::of_text(text).ok_or_else(|| Failure::usage(format!("--hold '{text}': expected {EXPECTED}")));
     }
-    match manifests.project_if_readable()? {
+    match manifests.project()? {
         Some(project) => project.agreed("--hold", hold_of, |hold| format!("hold = {hold:?}")),
         None => Ok(Hold::Test),
     }

@@ -2,6 +2,7 @@
 
 mod duration;
 mod hold;
+mod manifest;
 mod pattern;
 mod pool_file;
 mod project;
@@ -19,7 +20,7 @@ pub(crate) use pool_file::{find_pool_file, passed_over};
 pub(crate) use settings::{Settings, path_text};
 pub(crate) use wrap::{Wrap, binary_ids, find_wrap};
 
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
 use project::{Project, Selection};
 
 /// Where we were started: the working directory and the environment, read once.
@@ -97,14 +98,12 @@ pub(crate) struct Manifests<'a> {
     around: &'a Surroundings,
     cargo: Option<&'a OsStr>,
     project: OnceCell<Option<Project>>,
-    /// Said once.
-    unreadable: OnceCell<()>,
 }
 
 impl<'a> Manifests<'a> {
     /// Those of a wrapped command line.
     pub(crate) fn new(words: &[OsString], around: &'a Surroundings, cargo: Option<&'a OsStr>) -> Self {
-        Self { selection: Selection::of_words(words), around, cargo, project: OnceCell::new(), unreadable: OnceCell::new() }
+        Self { selection: Selection::of_words(words), around, cargo, project: OnceCell::new() }
     }
 
     /// The workspace; `None` outside any.
@@ -114,18 +113,5 @@ impl<'a> Manifests<'a> {
         }
         let read = Project::read(&self.selection, self.around, self.cargo)?;
         Ok(self.project.get_or_init(|| read).as_ref())
-    }
-
-    /// The same, for what has a default. An archive of tests may run where manifests are and no sources, which cargo does not
-    /// read.
-    fn project_if_readable(&self) -> Result<Option<&Project>, Failure> {
-        match self.project() {
-            Err(_) if self.selection.is_archived() => {
-                let text = "cannot read the workspace beside the archive: what its manifests say of leases does not count";
-                self.unreadable.get_or_init(|| exit::warn(text));
-                Ok(None)
-            }
-            read => read,
-        }
     }
 }

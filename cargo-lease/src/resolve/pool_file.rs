@@ -39,7 +39,7 @@ pub(crate) fn passed_over(
     manifests: &Manifests<'_>,
     pool: &Path,
 ) -> Result<Vec<String>, Failure> {
-    // Then the workspace is not read: beside an archive of tests, its sources need not be there.
+    // Then the workspace is not read.
     if given(typed, around).is_some() {
         return Ok(Vec::new());
     }
@@ -109,7 +109,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::resolve::find_wrap;
+    use crate::resolve::{Hold, Wrap, find_hold, find_wrap};
 
     /// A workspace of two packages and a folder deep in the first.
     fn workspace(root_tables: &str, api_tables: &str) -> TempDir {
@@ -287,16 +287,48 @@ mod tests {
         assert!(error.to_string().contains("--pool"), "{error}");
     }
 
+    /// Beside an archive there are manifests and no sources, which cargo refuses to read.
     #[test]
-    fn beside_an_archive_the_workspace_need_not_be_readable_if_the_pool_is_named() {
-        let dir = workspace("", "");
-        fs::write(dir.path().join("api/Cargo.toml"), "[package\n").expect("file");
-        let around = Surroundings::of_test(dir.path(), &[("LEASE_POOL_FILE", "pool.json")]);
-        for (words, is_archived) in [(vec![], false), (vec!["--archive-file".into(), "tests.tar.zst".into()], true)] {
+    fn beside_an_archive_the_manifests_are_read_without_the_sources() {
+        let root_tables = format!("exclude = [\"elsewhere\"]\n{IN_ROOT}wrap = \"annotated\"\n");
+        let dir = workspace(&root_tables, &format!("{IN_API}hold = \"run\"\nwrap = \"api\"\n"));
+        let root = dir.path().canonicalize().expect("path");
+        fs::remove_dir_all(root.join("api/src")).expect("sources");
+        fs::remove_dir_all(root.join("db-core/src")).expect("sources");
+        let manifest =
+            fs::read_to_string(root.join("Cargo.toml")).expect("manifest").replace("\"db-core\"", "\"db-*\", \"gone\"");
+        fs::write(root.join("Cargo.toml"), manifest).expect("file");
+        let (annotated, own) = (Wrap::Annotated, Wrap::parse("--wrap", "api").expect("an id"));
+        let table: [(&[&str], &str, &Wrap, Hold); 5] = [
+            (&[], "shared.json", &annotated, Hold::Test),
+            (&["-p", "db-core"], "shared.json", &annotated, Hold::Test),
+            (&["-p", "api"], "api/own/api.json", &own, Hold::Run),
+            (&["--workspace-remap", "api"], "api/own/api.json", &own, Hold::Run),
+            (&["--manifest-path", "db-core/Cargo.toml"], "shared.json", &annotated, Hold::Test),
+        ];
+        for (words, pool, wrap, hold) in table {
+            let around = Surroundings::of_test(&root, &[]);
+            let words: Vec<OsString> = words.iter().chain(&["--archive-file", "tests.tar.zst"]).map(OsString::from).collect();
             let manifests = Manifests::new(&words, &around, None);
-            let pool = find_pool_file(None, &around, &manifests).expect("named");
-            assert_eq!(passed_over(None, &around, &manifests, &pool).expect("nothing to compare with"), Vec::<String>::new());
-            assert_eq!(find_wrap(None, &manifests).is_ok(), is_archived, "{words:?}");
+            let found = find_pool_file(None, &around, &manifests).expect("found");
+            assert_eq!(found, root.join(pool), "{words:?}");
+            let warnings = passed_over(None, &around, &manifests, &found).expect("read");
+            assert_eq!(warnings.len(), usize::from(words.len() == 2), "{words:?}: {warnings:?}");
+            assert_eq!(&find_wrap(None, &manifests).expect("found"), wrap, "{words:?}");
+            assert_eq!(find_hold(None, &manifests).expect("found"), hold, "{words:?}");
         }
+        assert!(find(&root, &[], &[]).is_err(), "without an archive cargo is right");
+        fs::write(root.join("api/Cargo.toml"), "[package\n").expect("file");
+        let error = find(&root, &["--archive-file", "tests.tar.zst"], &[]).expect_err("broken");
+        assert!(std::error::Error::source(&error).expect("cause").to_string().contains("api/Cargo.toml"), "{error}");
+    }
+
+    #[test]
+    fn beside_an_archive_the_usual_file_is_enough() {
+        let dir = tempfile::tempdir().expect("temporary folder");
+        let root = dir.path().canonicalize().expect("path");
+        fs::write(root.join("Cargo.toml"), "[package]\nname = \"p\"\nversion.workspace = true\n").expect("file");
+        fs::write(root.join("pool.json"), "{}").expect("file");
+        assert_eq!(find(&root, &["--archive-file=t.tar.zst"], &[]).expect("found"), root.join("pool.json"));
     }
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Surroundings;
+use super::manifest::read_workspace;
 use super::pattern::matches_pattern;
 use crate::exit::Failure;
 
@@ -24,7 +25,7 @@ pub(crate) struct Selection {
     all: bool,
     /// `--exclude`.
     excluded: Vec<String>,
-    /// Whether the tests come from an archive (`--archive-file`).
+    /// Whether the tests come from an archive (`--archive-file`), so that their sources need not be there.
     archived: bool,
 }
 
@@ -41,32 +42,27 @@ impl Selection {
             archived: !words.values(&["--archive-file"]).is_empty(),
         }
     }
-
-    /// Whether the tests come from an archive, so that their sources need not be there.
-    pub(super) fn is_archived(&self) -> bool {
-        self.archived
-    }
 }
 
 /// What `cargo metadata` says, as far as it matters here.
 #[derive(Debug, Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
+pub(super) struct Metadata {
+    pub(super) packages: Vec<Package>,
     #[serde(default)]
-    workspace_default_members: Vec<String>,
-    workspace_root: PathBuf,
+    pub(super) workspace_default_members: Vec<String>,
+    pub(super) workspace_root: PathBuf,
     #[serde(default)]
-    metadata: Value,
+    pub(super) metadata: Value,
 }
 
 #[derive(Debug, Deserialize)]
-struct Package {
-    name: String,
-    version: String,
-    id: String,
-    manifest_path: PathBuf,
+pub(super) struct Package {
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) id: String,
+    pub(super) manifest_path: PathBuf,
     #[serde(default)]
-    metadata: Value,
+    pub(super) metadata: Value,
 }
 
 impl Package {
@@ -89,7 +85,7 @@ pub(super) struct Project {
 }
 
 impl Project {
-    /// Asks cargo; `None` outside any project.
+    /// Asks cargo; beside an archive that cargo cannot read, the manifests themselves. `None` outside any project.
     pub(super) fn read(selection: &Selection, around: &Surroundings, cargo: Option<&OsStr>) -> Result<Option<Self>, Failure> {
         let start = selection.start.as_deref().map_or_else(|| around.cwd.clone(), |dir| around.absolute(dir));
         let nearest = match &selection.manifest {
@@ -97,7 +93,10 @@ impl Project {
             None => start.ancestors().map(|dir| dir.join("Cargo.toml")).find(|manifest| manifest.is_file()),
         };
         let Some(nearest) = nearest else { return Ok(None) };
-        let metadata = cargo_metadata(cargo.unwrap_or("cargo".as_ref()), &nearest, &start)?;
+        let metadata = cargo_metadata(cargo.unwrap_or("cargo".as_ref()), &nearest, &start).or_else(|failure| {
+            let read = selection.archived.then(|| read_workspace(&nearest)).flatten();
+            read.ok_or(failure)
+        })?;
         Ok(Some(Self { metadata, nearest, selection: selection.clone() }))
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn find_wrap(typed: Option<&str>, manifests: &Manifests<'_>) -> Resul
     if let Some(text) = typed.filter(|text| !text.is_empty()) {
         return Wrap::parse("--wrap", text);
     }
-    match manifests.project_if_readable()? {
+    match manifests.project()? {
         Some(project) => project.agreed("--wrap", wrap_of, |wrap| format!("wrap = {wrap:?}")),
         None => Ok(Wrap::All),
     }

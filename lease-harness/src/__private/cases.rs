@@ -2,13 +2,14 @@
 //!
 //! rstest gives an attribute that stands between it and a `#[case]` to that case alone; below all cases it goes to each. The
 //! attribute itself sees one case at a time, so whether others were left out is asked of the program: it lists its tests.
-//! Only a program with such a case pays for that, and not if two cases have the attribute from one place, which is then
-//! below them all.
+//! Only a program with such a case pays for that, and not a process that runs leased cases alone if two of them have the
+//! attribute from one place. That place is below all cases, or a macro has repeated it: the processes of the other cases find
+//! out which.
 
 use std::collections::BTreeMap;
 
 use super::own_tests;
-use super::selection::{Candidate, Selection};
+use super::selection::{Candidate, Selection, is_below};
 use super::site::{CaseOf, Site};
 
 /// What is wrong with the cases of this process's leased tests.
@@ -34,12 +35,15 @@ impl Cases {
         for case in sites.iter().filter_map(|site| site.case()) {
             tests.entry(case.test.clone()).or_default().push(case);
         }
-        tests.retain(|test, cases| may_run_any_of(selection, test) && !have_one_attribute(cases));
+        let is_leased = |name: &str| sites.iter().any(|site| site.covers(name));
+        tests.retain(|test, cases| {
+            let is_known = || have_one_attribute(cases) && runs_no_other_of(selection, test, &is_leased);
+            may_run_any_of(selection, test) && !is_known()
+        });
         if tests.is_empty() {
             return Self::default();
         }
         let names = own_tests::list(&[]);
-        let is_leased = |name: &str| sites.iter().any(|site| site.covers(name));
         let mixed = tests.into_iter().filter_map(|(test, cases)| Mixed::of(test, &cases, &names, &is_leased));
         Self { mixed: mixed.collect() }
     }
@@ -116,13 +120,19 @@ fn short(names: &[String], test: &str) -> String {
     text
 }
 
-/// Two cases with the attribute from one place have it from below all cases.
+/// Two cases with the attribute from one place most likely have it from below all cases.
 fn have_one_attribute(cases: &[CaseOf]) -> bool {
     cases.iter().any(|one| cases.iter().any(|other| one.case != other.case && one.place == other.place))
 }
 
 fn may_run_any_of(selection: &Selection, test: &str) -> bool {
     selection.may_run(&Candidate { name: test.to_owned(), ignored: false, should_panic: false, several: true })
+}
+
+/// Whether this process runs, of this test, named cases alone, all of them leased. One that is not has a process of its own.
+fn runs_no_other_of(selection: &Selection, test: &str, is_leased: &dyn Fn(&str) -> bool) -> bool {
+    let whole = selection.whole_names();
+    whole.is_some_and(|names| names.iter().filter(|name| is_below(name, test)).all(|name| is_leased(name)))
 }
 
 fn case_called(name: &str, ignored: bool) -> Candidate {

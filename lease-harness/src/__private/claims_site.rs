@@ -5,9 +5,8 @@ use std::time::Duration;
 use super::claims_turn::{self, ClaimsTurn};
 use super::end::{lost, stop_when_claims_are_lost};
 use super::lease::{or_panic, or_report};
-use super::paths::workspace;
 use super::request::{explain, guarded};
-use crate::harness::{ClaimRequest, ClaimSet, LossWatch, SlotError, Wait, background, claims_of, tell_claims_place};
+use crate::harness::{ClaimRequest, ClaimSet, LossWatch, SlotError, Wait, background, claims_of, tell_claims_place, workspace};
 
 /// One use of the attribute: which test, which claims, which options.
 #[derive(Clone, Debug)]

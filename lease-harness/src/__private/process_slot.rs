@@ -13,11 +13,9 @@ use super::listing;
 use super::own_tests;
 use super::request::{Ask, explain, guarded};
 use super::selection::Selection;
-use super::site::{Site, registered};
+use super::site::{Site, TestForm, registered};
 use super::turn::{self, Queue, Turn, queue_of};
-use crate::harness::{
-    LossWatch, Slot, SlotError, SlotErrorKind, TestForm, Wait, background, quiesce, refuse_shared_variables, resume,
-};
+use crate::harness::{LossWatch, Slot, SlotError, SlotErrorKind, Wait, background, quiesce, refuse_shared_variables, resume};
 
 /// The process's slots, as its tests need them.
 struct Held {

@@ -60,7 +60,10 @@ impl Ask {
 }
 
 /// Tells a waiter's place on stderr.
-pub(crate) fn tell_place(Waiting { pool, position, eta, .. }: &Waiting) {
+pub(crate) fn tell_place(Waiting { pool, position, eta, is_for_turn, .. }: &Waiting) {
+    if *is_for_turn {
+        return say(&format!("pool {pool}: waits for a slot of its run, all of them are in use"));
+    }
     let eta = minutes(eta.as_secs_f64() * 1000.0);
     say(&format!("pool {pool} saturated — queue position {position}, eta {eta}"));
 }

@@ -127,14 +127,20 @@ impl Selection {
             Self::Tests(filter) => filter.may_run(test),
         }
     }
-}
 
-impl Selection {
     /// The arguments with which libtest lists the tests that are selected, if names select them that a generator's tests may
     /// have or not.
     pub(super) fn to_list(&self) -> Option<Vec<String>> {
         match self {
             Self::Tests(filter) if filter.matching == Matching::Part && !filter.is_everything() => Some(filter.to_args()),
+            _ => None,
+        }
+    }
+
+    /// The names, if only tests with exactly these run.
+    pub(super) fn whole_names(&self) -> Option<&[String]> {
+        match self {
+            Self::Tests(filter) if filter.matching == Matching::Whole && !filter.names.is_empty() => Some(&filter.names),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::selection::{Candidate, is_below};
-use crate::harness::{LeasedTest, NamedPool, SlotError, TestForm, Wait, find_compiled_pool_file, found_pool_file};
+use crate::harness::{LeasedTest, NamedPool, SlotError, Wait, find_compiled_pool_file, found_pool_file};
 
 /// One use of the attribute: which test, which pool, which options.
 #[derive(Clone, Debug)]
@@ -29,6 +29,15 @@ pub struct Site {
     form: TestForm,
     /// A macro made the function's name at this word of the source.
     made_of: Option<(&'static str, Place)>,
+}
+
+/// Who takes the slots of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TestForm {
+    /// Its process, before `main`.
+    Process,
+    /// The test, when it starts.
+    Test,
 }
 
 /// Line and column of an attribute.
@@ -174,13 +183,7 @@ impl Site {
     /// What a listing is told.
     pub(super) fn to_leased_test(&self) -> LeasedTest {
         let pool = |written: &str| NamedPool { written: written.to_owned(), found: found_pool_file(written), store: None };
-        LeasedTest {
-            name: self.test_name(),
-            makes_several: self.several,
-            is_ignored: self.ignored,
-            form: self.form,
-            pools: self.pools().into_iter().map(pool).collect(),
-        }
+        LeasedTest { name: self.test_name(), makes_several: self.several, pools: self.pools().into_iter().map(pool).collect() }
     }
 
     /// The pool files, in the order in which they were written.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::sys::process::{self, Mark};
+use crate::sys::process::{self, Environment};
 
 /// The variable with the mark of the innermost set.
 pub(crate) const SET: &str = "LEASE_CLAIMS_SET";
@@ -25,12 +25,25 @@ pub(crate) fn mark_of(owner: &str) -> Option<&str> {
 /// They cannot be looked at, or one would not end.
 pub(crate) fn end_processes_of(owner: &str) -> io::Result<()> {
     let Some(value) = mark_of(owner) else { return Ok(()) };
-    process::kill_marked(Mark { name: SET, value, list: Some(GRANTS) }).map(drop)
+    process::kill_where(&|found| is_under(found, value)).map(drop)
+}
+
+/// The list counts only beside the mark, whatever that one is: who took it away does not want to be found.
+fn is_under(found: &Environment<'_>, mark: &str) -> bool {
+    let is_listed = || found.get(GRANTS).is_some_and(|grants| grants.contains(mark));
+    found.get(SET).is_some_and(|innermost| innermost == mark || is_listed())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_took_the_mark_away_is_not_found() {
+        let under = |variables: &str| is_under(&Environment::of(variables.replace(' ', "\0").as_bytes()), "m");
+        assert!(under("LEASE_CLAIMS_SET=m") && under("LEASE_CLAIMS_SET=other LEASE_CLAIMS=[m]"));
+        assert!(!under("LEASE_CLAIMS=[m]") && !under("LEASE_CLAIMS_SET=other") && !under("OTHER=m"));
+    }
 
     #[test]
     fn only_an_id_is_a_mark() {

@@ -15,7 +15,7 @@ use super::nextest_run::{NextestRun, ask_run_to_end, end_tests_until_run_is_over
 use super::slot::Survivors;
 use super::times;
 use crate::json::Json;
-use crate::pool::{NUDGE_MARK, Outcome, Pool, RUN_TOKEN, Requested, SlotDef, SlotWanted, Tended};
+use crate::pool::{HELD_RUN, NUDGE_MARK, Outcome, Pool, RUN_TOKEN, Requested, SlotDef, SlotWanted, Tended};
 use crate::store::{Found, Kept, LeaseOf, LeaseStore, StoreResult, Tending, Until};
 use crate::sys::process::{self, Process};
 
@@ -26,7 +26,7 @@ use crate::sys::process::{self, Process};
 /// # Errors
 /// When it cannot be started.
 pub fn spawn(command: &mut Command) -> io::Result<Child> {
-    process::spawn_detached(command.env_remove(RUN_TOKEN).env_remove(NUDGE_MARK))
+    process::spawn_detached(command.env_remove(RUN_TOKEN).env_remove(HELD_RUN).env_remove(NUDGE_MARK))
 }
 
 /// Lets everything go that a starter may wait for: the null device takes the place of the three standard streams, and the

@@ -1,5 +1,6 @@
 //! The outer grants of this process: what a nested use joins instead of waiting for itself.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::json::{Json, object};
@@ -39,6 +40,13 @@ pub enum BetweenTests {
     Nothing,
     /// The pool's reset and health commands.
     Reset,
+}
+
+impl TurnFile {
+    /// The run that holds the slot: its folder has its name.
+    pub(super) fn run_id(&self) -> &str {
+        self.path.parent().and_then(Path::file_name).and_then(OsStr::to_str).unwrap_or_default()
+    }
 }
 
 impl OuterGrant {

@@ -4,6 +4,7 @@
 //! acquired for a test, and it may become the test itself: what tells that it works in a slot is a lock that belongs to it
 //! as long as it lives.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
@@ -13,11 +14,12 @@ use super::child::{CLEANUP_GRACE, Ended, LossWatch};
 use super::error::{SlotError, SlotErrorKind};
 use super::grants::{self, BetweenTests, TurnFile};
 use super::slot::{Slot, Survivors};
-use crate::pool::RUN_TOKEN;
+use super::turns;
+use crate::pool::{self, HELD_RUN};
 use crate::store::Env;
 use crate::sys::clock::Ids;
 use crate::sys::disk;
-use crate::sys::lock::{LifeLock, LockedPlace};
+use crate::sys::lock::{LifeLook, LockedPlace};
 use crate::sys::signal;
 use crate::sys::watch::{Pauses, Watch};
 
@@ -72,7 +74,8 @@ impl HeldRun {
             let turn = TurnFile { path: turn_file(&self.folder, slot), between: self.between };
             slot.grant_document_with(Some(turn))
         });
-        vec![(RUN_TOKEN, self.id.clone()), (grants::VARIABLE, grants::with(&Env::Process, documents))]
+        let mark = pool::for_run(Env::Process.get(HELD_RUN).as_deref(), &self.id);
+        vec![(HELD_RUN, mark), (grants::VARIABLE, grants::with(&Env::Process, documents))]
     }
 
     /// Tell of the loss of any of the slots.
@@ -108,6 +111,13 @@ impl HeldRun {
             self.wait_for_tests();
         }
         let mut failures = Vec::new();
+        let failed = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot end what the run left: {error}"));
+        // In slots of an outer grant the run may not end everybody.
+        let of_run = match ended {
+            Some(Ended::Exited(_)) => pool::end_processes_in_slots_of_run(&self.id),
+            _ => pool::end_processes_of_run(&self.id),
+        };
+        failures.extend(of_run.map_err(failed).err());
         for slot in self.slots.iter().filter(|slot| !slot.is_joined()) {
             failures.extend(match ended {
                 // A test may have been cut off although the run was not.
@@ -129,8 +139,8 @@ impl HeldRun {
         let watch = Watch::new(&[&self.folder], Vec::new());
         let mut pauses = Pauses::new(&watch, None);
         // A file that cannot be looked at tells nothing.
-        let is_taken = |slot: &Slot| matches!(LifeLock::take(&turn_file(&self.folder, slot)), Ok(None));
-        while self.slots.iter().any(is_taken) {
+        let looks: Vec<_> = self.slots.iter().filter_map(|slot| LifeLook::open(&turn_file(&self.folder, slot)).ok()).collect();
+        while looks.iter().any(|look| turns::is_taken(look).unwrap_or_default()) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || self.slots.iter().any(Slot::is_lost) {
                 return;
@@ -181,6 +191,8 @@ fn remove_left(above: &Path) {
 pub fn guard_run(told: impl BufRead) {
     let lines: Vec<String> = told.lines().map_while(Result::ok).collect();
     let Some((folder, tokens)) = lines.split_first().filter(|_| lines.last().is_none_or(|line| line != DONE)) else { return };
+    // Also in slots of an outer grant, whose token others carry as well.
+    let _ = pool::end_processes_of_run(Path::new(folder).file_name().and_then(OsStr::to_str).unwrap_or_default());
     for token in tokens {
         // What cannot be ended is found by the next who is granted the slot.
         let _ = Survivors::of(token).end();

@@ -3,7 +3,9 @@
 use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
 use super::grants::{self, BetweenTests, TurnFile};
+use super::run_notes::AskEnd;
 use super::slot::Slot;
+use super::teller::Teller;
 use super::turns::{self, Asked, Condition, Turn};
 use crate::pool::{Pool, Wait};
 use crate::store::{Env, Found};
@@ -30,23 +32,43 @@ pub(super) fn join(pool: Pool, outer: &grants::OuterGrant) -> Result<Slot, SlotE
     Slot::joined(pool, slot, &outer.owner, &outer.token, fence)
 }
 
+/// How a turn is asked for.
+pub(super) struct AskedTurn<'a> {
+    pub(super) env: &'a Env,
+    pub(super) wait: Wait,
+    pub(super) ending: &'a Ending,
+    /// Who is told of the wait.
+    pub(super) teller: Teller<'a>,
+}
+
 /// One of the slots that an outer run holds, as soon as this process has the turn in it.
-pub(super) fn join_in_turn(pool: Pool, env: &Env, beside: &TurnFile, wait: Wait, ending: &Ending) -> Result<Slot, SlotError> {
+pub(super) fn join_in_turn(pool: Pool, beside: &TurnFile, asked: AskedTurn<'_>) -> Result<Slot, SlotError> {
+    let AskedTurn { env, wait, ending, mut teller } = asked;
     let grants = grants::of_same_run(env, pool.store().dir(), pool.file().name(), beside);
-    let turn = match turns::take(&grants, env, wait, || ending.is_asked())? {
+    let taken = turns::take(&grants, env, wait, || {
+        if wait != Wait::No {
+            teller.tell_turn();
+        }
+        ending.is_asked()
+    });
+    teller.end_of_turn(&pool, if matches!(taken, Ok(Asked::Has(_))) { AskEnd::Joined } else { AskEnd::Refused });
+    let turn = match taken? {
         Asked::Has(turn) => turn,
         Asked::GivenUp => return Err(given_up(ending, pool.file().name())),
     };
     // Looked at when the turn is had: whoever ends what works under a lost grant has found us by then, or will.
-    let slot = join(pool, turn.grant)?.in_turn();
-    if turn.found == Condition::Used && beside.between == BetweenTests::Reset {
-        make_clean(&slot, turn, ending)?;
+    let slot = join(pool, turn.grant)?.in_turn(beside);
+    if turn.found == Condition::Used {
+        make_clean(&slot, turn, beside, ending)?;
     }
     ending.signal().map_or(Ok(slot), |signal| Err(SlotError::interrupted(signal)))
 }
 
-fn make_clean(slot: &Slot, turn: Turn<'_>, ending: &Ending) -> Result<(), SlotError> {
-    let Err(error) = slot.reset() else { return Ok(()) };
+/// Nobody has seen how the test before has ended, so what it has started may still be at work.
+fn make_clean(slot: &Slot, turn: Turn<'_>, beside: &TurnFile, ending: &Ending) -> Result<(), SlotError> {
+    let ended = slot.end_processes_of_turns(beside.run_id());
+    let cleaned = ended.and_then(|()| if beside.between == BetweenTests::Reset { slot.reset() } else { Ok(()) });
+    let Err(error) = cleaned else { return Ok(()) };
     if ending.is_asked() {
         // It was cut off, so the next one tries again.
         return Err(given_up(ending, slot.pool()));

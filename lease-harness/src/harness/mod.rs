@@ -36,7 +36,7 @@ pub use held_run::{HeldRun, guard_run};
 pub use made::Made;
 pub use nextest_run::NextestRun;
 pub use request::{PoolInfo, SlotRequest, Waiting};
-pub use run_notes::{AskEnd, LeasedTest, NamedPool, RunNotes, SlotNote, TestForm};
+pub use run_notes::{AskEnd, LeasedTest, NamedPool, RunFolder, RunNotes, SlotNote};
 pub use slot::Slot;
 pub use status::status_document;
 pub use who::session_text;
@@ -46,7 +46,7 @@ pub(crate) use crate::sys::exit::{at_exit, exit_now};
 pub(crate) use claims::{claims_of, exclude_each_other, tell_claims_place};
 #[cfg(feature = "mimic")]
 pub(crate) use pool_files::find as find_pool_file;
-pub(crate) use pool_files::{find_compiled as find_compiled_pool_file, found as found_pool_file};
+pub(crate) use pool_files::{find_compiled as find_compiled_pool_file, found as found_pool_file, workspace};
 pub(crate) use several::{acquire_all, refuse_shared_variables};
 pub(crate) use times::minutes;
 

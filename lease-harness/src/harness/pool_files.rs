@@ -39,7 +39,7 @@ pub(crate) fn found(pool: impl AsRef<Path>) -> Option<PathBuf> {
 }
 
 /// The workspace of the package, or the package where there is none around it.
-pub(super) fn workspace() -> Option<PathBuf> {
+pub(crate) fn workspace() -> Option<PathBuf> {
     std::path::absolute(places(|name| std::env::var_os(name)).pop()?).ok()
 }
 
@@ -113,9 +113,45 @@ fn unusable(message: String) -> SlotError {
     SlotError::new(SlotErrorKind::Usage, message)
 }
 
+/// What the attribute looks at when a test is compiled.
+#[cfg(test)]
+#[path = "../../../macros/src/workspace.rs"]
+mod of_macros;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_attribute_looks_where_the_test_does() {
+        let (_dir, root, package) = workspace();
+        fs::create_dir_all(root.join("nested/crates/api/src")).unwrap();
+        fs::write(root.join("nested/Cargo.toml"), "  [workspace.package]\nversion = \"1.0.0\"\n").unwrap();
+        fs::create_dir(root.join("folder")).unwrap();
+        let files =
+            ["above.json", "crates/middle.json", "crates/api/own.json", "nested/nested.json", "nested/crates/api/src/deep.json"];
+        for file in files {
+            fs::write(root.join(file), "{}").unwrap();
+        }
+        let names = [
+            "above.json",
+            "middle.json",
+            "own.json",
+            "nested.json",
+            "src/deep.json",
+            "../middle.json",
+            "folder",
+            "none.json",
+            "",
+        ];
+        let absolute = root.join("above.json");
+        for package in [root.clone(), package, root.join("crates"), root.join("nested"), root.join("nested/crates/api")] {
+            for name in names.into_iter().chain([absolute.to_str().unwrap()]) {
+                let found = find_in(Path::new(name), None, &places_of(&package, None)).is_ok();
+                assert_eq!(of_macros::is_there(&package, name), found, "{name:?} from {}", package.display());
+            }
+        }
+    }
 
     /// A workspace with one package; the folders of both.
     fn workspace() -> (tempfile::TempDir, PathBuf, PathBuf) {

@@ -12,7 +12,7 @@ use super::background;
 use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
-use super::joining::{self, join};
+use super::joining::{self, AskedTurn, join};
 use super::nextest_run::NextestRun;
 use super::pool_files;
 #[cfg(feature = "mimic")]
@@ -39,6 +39,9 @@ pub struct Waiting {
     pub position: usize,
     /// About how long it will take.
     pub eta: Duration,
+    /// Whether it is a slot that the run of this process holds for its tests, for which there is no queue: whoever is there
+    /// first when one is free has it. The position is 1 then, and nothing is known of the time.
+    pub is_for_turn: bool,
 }
 
 /// What a pool is, as far as it can be told without asking for a slot.
@@ -347,12 +350,18 @@ impl SlotRequest {
         self.check_heartbeat(&pool)?;
         let outer = grants::find(&self.store.env, pool.store().dir(), pool.file().name());
         if let Some(outer) = outer {
-            teller::tell_joined(&pool, &self.store.env);
+            let env = &self.store.env;
             return match &outer.turn {
-                None => join(pool, &outer),
+                None => {
+                    teller::tell_joined(&pool, env);
+                    join(pool, &outer)
+                }
                 // A whole run cannot be in turn: all of its tests would be.
                 Some(_) if self.run.is_some() => Err(joining::run_inside_run()),
-                Some(turn) => joining::join_in_turn(pool, &self.store.env, turn, self.wait, &ending),
+                Some(turn) => {
+                    let teller = Teller::new(&pool, env, self.listener.as_mut());
+                    joining::join_in_turn(pool, turn, AskedTurn { env, wait: self.wait, ending: &ending, teller })
+                }
             };
         }
         if let Some(run) = &self.run

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,7 +12,7 @@ use super::child::LossWatch;
 use super::error::{SlotError, SlotErrorKind};
 use super::grants;
 use crate::json::{Json, plain_text};
-use crate::pool::{self, Cleaned, HeldSlot, Pool, RUN_TOKEN, SlotDef};
+use crate::pool::{self, Cleaned, HELD_RUN, HeldSlot, Pool, RUN_TOKEN, SlotDef};
 use crate::store::{self, Env, Found, Released};
 
 /// A held slot. Its lease is kept alive by the process's heartbeat thread; dropping it gives it back.
@@ -121,8 +122,9 @@ impl Slot {
     }
 
     /// The same slot, in which this process has the turn; whoever it starts joins it without one.
-    pub(super) fn in_turn(mut self) -> Self {
+    pub(super) fn in_turn(mut self, turn: &grants::TurnFile) -> Self {
         self.in_turn = true;
+        self.envs.push((HELD_RUN.to_owned(), pool::for_turn(Env::Process.get(HELD_RUN).as_deref(), turn.run_id(), self.kind())));
         self.let_others_join();
         self
     }
@@ -303,6 +305,17 @@ impl Slot {
     pub(super) fn end_processes_in_it(&self) -> Result<(), SlotError> {
         let failed = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot end what the tests left: {error}"));
         pool::end_processes_in_slot(&self.token).map(drop).map_err(failed)
+    }
+
+    /// Ends what had its turn in the slot before, in this run. Where processes cannot be looked at nobody is found, and that is
+    /// no reason to use the slot no further.
+    pub(super) fn end_processes_of_turns(&self, run_id: &str) -> Result<(), SlotError> {
+        match pool::end_processes_of_turns(run_id, self.kind()) {
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                Err(SlotError::new(SlotErrorKind::Refused, format!("a test before has left processes: {error}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Gives the slot back, and says whether it was ours to the end. A joined slot stays with its outer holder.

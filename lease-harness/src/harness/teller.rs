@@ -35,9 +35,31 @@ impl<'a> Teller<'a> {
             notes.waits_at(standing.position);
         }
         let eta = Duration::try_from_secs_f64(standing.eta_ms / 1000.0).unwrap_or(Duration::MAX);
-        let waiting = Waiting { pool: self.pool.clone(), position: standing.position, eta };
+        self.call(standing.position, eta, false);
+    }
+
+    /// Tells, once, that it waits for a slot of its run.
+    pub(super) fn tell_turn(&mut self) {
+        const ONLY: usize = 1;
+        if self.last.replace(ONLY) == Some(ONLY) {
+            return;
+        }
+        if let Some(notes) = &mut self.notes {
+            notes.waits_for_turn();
+        }
+        self.call(ONLY, Duration::ZERO, true);
+    }
+
+    fn call(&mut self, position: usize, eta: Duration, is_for_turn: bool) {
         if let Some(listener) = &mut self.listener {
-            listener(&waiting);
+            listener(&Waiting { pool: self.pool.clone(), position, eta, is_for_turn });
+        }
+    }
+
+    /// The wait for a slot of its run is over.
+    pub(super) fn end_of_turn(self, pool: &Pool, end: AskEnd) {
+        if let Some(notes) = self.notes {
+            notes.end(end, pool.store().now_ms());
         }
     }
 

@@ -2,10 +2,10 @@
 //!
 //! Whoever runs tests hands the slots out by small numbers, but a configuration of its own can make it give one number to
 //! two processes. So what counts is a lock on a file of the slot's, which belongs to a process as long as it lives, also
-//! when it becomes another program.
+//! when it becomes another program. Beside it the file names the process: one that has closed the file lives on.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,11 @@ use super::grants::OuterGrant;
 use super::times::as_written;
 use crate::pool::Wait;
 use crate::store::{self, Env};
-use crate::sys::lock::LifeLock;
+use crate::sys::lock::{LifeLock, LifeLook};
+use crate::sys::process;
 use crate::sys::watch::{Pauses, Watch};
 
-/// What a slot's file says: nothing before the first turn.
+/// What a slot's file says: nothing before the first turn. Behind it stands whose turn is or was the last one.
 const USED: &str = "used";
 /// It could not be made clean again, so nobody gets a turn any more.
 const UNFIT: &str = "unfit";
@@ -30,9 +31,17 @@ const GLOBAL_SLOT: &str = "NEXTEST_TEST_GLOBAL_SLOT";
 /// How the names of our groups begin.
 const OUR_GROUPS: &str = "@tool:lease:";
 
-/// The turns of this process; a process that has one keeps it, so that it never asks for a second. A fork has them by its
-/// parent, as a program that a test starts does.
-static MINE: Mutex<Vec<(PathBuf, LifeLock)>> = Mutex::new(Vec::new());
+/// The files of turns that this process has looked at; a process that has a turn keeps it, so that it never asks for a second.
+/// A fork has them by its parent, as a program that a test starts does.
+///
+/// Each stays open once it is: to close one is to wake everybody who waits, and ends the turn of another thread.
+static OPENED: Mutex<Vec<Opened>> = Mutex::new(Vec::new());
+
+struct Opened {
+    path: PathBuf,
+    lock: LifeLock,
+    is_mine: bool,
+}
 
 /// A turn, and how the slot was found.
 pub(super) struct Turn<'a> {
@@ -104,7 +113,7 @@ fn all_in_use(n_slots: usize, wait: Wait) -> SlotError {
 }
 
 fn try_take<'a>(grants: &'a [OuterGrant], env: &Env) -> Result<Option<Turn<'a>>, SlotError> {
-    let first = hint(|name| env.get(name), grants.len());
+    let first = own(grants).unwrap_or_else(|| hint(|name| env.get(name), grants.len()));
     let mut n_unfit = 0;
     for grant in grants[first..].iter().chain(&grants[..first]) {
         match try_one(grant)? {
@@ -120,6 +129,16 @@ fn try_take<'a>(grants: &'a [OuterGrant], env: &Env) -> Result<Option<Turn<'a>>,
     Ok(None)
 }
 
+/// The place of the slot that this process has a turn in already.
+fn own(grants: &[OuterGrant]) -> Option<usize> {
+    let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_mine = |grant: &OuterGrant| {
+        let path = grant.turn.as_ref().map(|turn| &turn.path);
+        opened.iter().any(|opened| opened.is_mine && Some(&opened.path) == path)
+    };
+    grants.iter().position(is_mine)
+}
+
 enum Tried<'a> {
     Has(Turn<'a>),
     InUse,
@@ -128,23 +147,65 @@ enum Tried<'a> {
 
 fn try_one(grant: &OuterGrant) -> Result<Tried<'_>, SlotError> {
     let path = &grant.turn.as_ref().expect("only grants with turns are asked for").path;
-    let mut mine = MINE.lock().unwrap_or_else(PoisonError::into_inner);
-    let turn = |found| Turn { grant, found, path: path.clone() };
-    if mine.iter().any(|(known, _)| known == path) {
-        return Ok(Tried::Has(turn(Condition::AsItIs)));
-    }
-    let Some(lock) = LifeLock::take(path).map_err(|error| unusable(path, &error))? else { return Ok(Tried::InUse) };
-    let found = match lock.text().map_err(|error| unusable(path, &error))?.as_str() {
-        UNFIT => return Ok(Tried::Unfit),
-        USED => Condition::Used,
-        _ => Condition::AsItIs,
-    };
-    lock.set_text(USED).map_err(|error| unusable(path, &error))?;
-    mine.push((path.clone(), lock));
-    Ok(Tried::Has(turn(found)))
+    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let tried = opened_at(&mut opened, path).and_then(Opened::try_turn).map_err(|error| unusable(path, &error))?;
+    Ok(match tried {
+        Lock::Has(found) => Tried::Has(Turn { grant, found, path: path.clone() }),
+        Lock::InUse => Tried::InUse,
+        Lock::Unfit => Tried::Unfit,
+    })
 }
 
-fn unusable(path: &std::path::Path, error: &io::Error) -> SlotError {
+fn opened_at<'a>(opened: &'a mut Vec<Opened>, path: &Path) -> io::Result<&'a mut Opened> {
+    let known = opened.iter().position(|opened| opened.path == path);
+    let idx = match known {
+        Some(idx) => idx,
+        None => {
+            opened.push(Opened { path: path.to_owned(), lock: LifeLock::open(path)?, is_mine: false });
+            opened.len() - 1
+        }
+    };
+    Ok(&mut opened[idx])
+}
+
+/// What the lock of a slot's file says.
+enum Lock {
+    Has(Condition),
+    InUse,
+    Unfit,
+}
+
+impl Opened {
+    fn try_turn(&mut self) -> io::Result<Lock> {
+        if self.is_mine {
+            return Ok(Lock::Has(Condition::AsItIs));
+        }
+        if !self.lock.take()? {
+            return Ok(Lock::InUse);
+        }
+        let text = self.lock.text()?;
+        if text == UNFIT || is_in_use(&text) {
+            self.lock.give_back()?;
+            return Ok(if text == UNFIT { Lock::Unfit } else { Lock::InUse });
+        }
+        let found = if text.starts_with(USED) { Condition::Used } else { Condition::AsItIs };
+        self.lock.set_text(&format!("{USED} {}", process::identity().unwrap_or_default()))?;
+        self.is_mine = true;
+        Ok(Lock::Has(found))
+    }
+}
+
+/// A test that closes descriptors that it does not know ends its lock too, and yet works on.
+fn is_in_use(text: &str) -> bool {
+    text.strip_prefix(USED).is_some_and(|whose| process::is_another_alive(whose.trim_start()))
+}
+
+/// Whether another process has its turn, for who waits only for the end of that.
+pub(super) fn is_taken(look: &LifeLook) -> io::Result<bool> {
+    Ok(look.is_held()? || is_in_use(&look.text()?))
+}
+
+fn unusable(path: &Path, error: &io::Error) -> SlotError {
     if error.kind() == io::ErrorKind::NotFound {
         let message = "the run that held slots for this test (LEASE_GRANTS) is over".to_owned();
         return SlotError::new(SlotErrorKind::Lost, message);
@@ -155,24 +216,24 @@ fn unusable(path: &std::path::Path, error: &io::Error) -> SlotError {
 impl Turn<'_> {
     /// Ends the turn of a slot that could not be made clean; it is the last one in it.
     pub(super) fn end_unfit(self) {
-        let mut mine = MINE.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(idx) = mine.iter().position(|(known, _)| *known == self.path) {
-            let (_, lock) = mine.swap_remove(idx);
+        let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(idx) = opened.iter().position(|opened| opened.path == self.path) {
             // If it cannot be said, the next one tries to make it clean, and finds out.
-            let _ = lock.set_text(UNFIT);
+            let _ = opened.swap_remove(idx).lock.set_text(UNFIT);
         }
     }
 }
 
 /// Lets the program that this process becomes next keep the turns.
 pub(super) fn outlive_this_program() -> io::Result<()> {
-    let mine = MINE.lock().unwrap_or_else(PoisonError::into_inner);
-    if mine.is_empty() {
+    let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut mine = opened.iter().filter(|opened| opened.is_mine).peekable();
+    if mine.peek().is_none() {
         return Ok(());
     }
     // Before Linux 5.11 such a lock was lost if another thread was there when the program changed.
     store::quiesce();
-    mine.iter().try_for_each(|(_, lock)| lock.outlive_this_program())
+    mine.try_for_each(|opened| opened.lock.outlive_this_program())
 }
 
 /// Where to begin: the place that nobody else has, if the runner's numbers are about these slots.
@@ -185,7 +246,91 @@ fn hint(env: impl Fn(&str) -> Option<String>, n_slots: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Child, Command, Stdio};
+
+    use super::super::grants::{BetweenTests, TurnFile};
     use super::*;
+    use crate::json::Json;
+
+    /// The file of a slot, for a process that only holds it or only waits.
+    const HOLDS: &str = "LEASE_TEST_HOLDS";
+    const WAITS: &str = "LEASE_TEST_WAITS";
+    const TEST: &str = "harness::turns::tests::who_waits_looks_when_something_changes_and_wakes_nobody";
+    const WAIT: Wait = Wait::For(Duration::from_secs(1));
+    /// So many looks a second are made where nobody wakes the waiter, and some more where something changes at times.
+    const N_LOOKS: usize = 40;
+
+    fn grant(path: &Path) -> OuterGrant {
+        let turn = Some(TurnFile { path: path.to_owned(), between: BetweenTests::Nothing });
+        let text = |text: &str| text.to_owned();
+        OuterGrant { slot_id: Json::from("a"), kind: text("slot-a"), owner: text("o"), token: text("t"), turn }
+    }
+
+    fn env() -> Env {
+        Env::Fixed([].into())
+    }
+
+    /// The test once more, as a process that does only this.
+    fn process(does: &str, path: &Path) -> (Child, BufReader<std::process::ChildStderr>) {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", TEST, "--nocapture"]).env(does, path);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let said = BufReader::new(child.stderr.take().unwrap());
+        (child, said)
+    }
+
+    /// Has a turn, says so, and keeps it until its input ends.
+    fn hold(path: &Path) {
+        assert!(matches!(take(&[grant(path)], &env(), Wait::No, || false), Ok(Asked::Has(_))));
+        eprintln!("has it");
+        io::stdin().read_to_end(&mut Vec::new()).unwrap();
+    }
+
+    fn holder(path: &Path) -> Child {
+        let (child, mut said) = process(HOLDS, path);
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert_eq!(line, "has it\n");
+        child
+    }
+
+    #[test]
+    fn who_waits_looks_when_something_changes_and_wakes_nobody() {
+        let count = |path: &Path| {
+            let mut n_looks = 0;
+            let grants = [grant(path)];
+            let asked = take(&grants, &env(), WAIT, || {
+                n_looks += 1;
+                false
+            });
+            assert!(asked.is_err_and(|error| error.to_string().contains("in use by other tests")));
+            n_looks
+        };
+        if let Some(path) = std::env::var_os(HOLDS) {
+            return hold(path.as_ref());
+        }
+        if let Some(path) = std::env::var_os(WAITS) {
+            let n_looks = count(path.as_ref());
+            assert!(n_looks < N_LOOKS, "{n_looks} looks");
+            return;
+        }
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("slot-a");
+        std::fs::write(&path, "").unwrap();
+        let mut holder = holder(&path);
+        let (mut other, mut said) = process(WAITS, &path);
+        let n_looks = count(&path);
+        assert!(n_looks < N_LOOKS, "{n_looks} looks");
+        let mut text = String::new();
+        said.read_to_string(&mut text).unwrap();
+        assert!(other.wait().unwrap().success(), "{text}");
+        drop(holder.stdin.take());
+        holder.wait().unwrap();
+        let grants = [grant(&path)];
+        let Ok(Asked::Has(turn)) = take(&grants, &env(), Wait::No, || false) else { panic!("it is free") };
+        assert_eq!(turn.found, Condition::Used);
+    }
 
     #[test]
     fn the_number_in_our_group_is_where_one_begins() {

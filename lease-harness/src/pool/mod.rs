@@ -13,6 +13,7 @@ mod eta;
 mod file;
 mod grant;
 mod hooks;
+mod marks;
 mod nudge;
 mod prepare;
 mod queue;
@@ -30,7 +31,6 @@ mod waiting;
 
 use std::fmt;
 use std::fs;
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -53,17 +53,16 @@ pub use tend::Tended;
 pub use upkeep::Cleaned;
 pub use view::{PoolStatus, QueuedStatus, SlotStatus};
 
+pub(crate) use marks::{
+    GRANTS, HELD_RUN, RUN_TOKEN, end_processes_in_slot, end_processes_in_slots_of_run, end_processes_of, end_processes_of_run,
+    end_processes_of_turns, for_run, for_turn,
+};
 pub(crate) use nudge::NUDGE_MARK;
 
 use crate::json::{Json, Object, number_from_text};
 use crate::store::{self, Beat, Beaten, Env, LeaseStore};
 use crate::sys::disk::{self, At};
-use crate::sys::process::{self, Mark};
 
-/// What marks the processes of a grant in their environment.
-pub(crate) const RUN_TOKEN: &str = "POOL_RUN_TOKEN";
-/// Names the grants that a process works under, outermost first: the mark has room for one.
-pub(crate) const GRANTS: &str = "LEASE_GRANTS";
 const JOURNAL: &str = "pool.log";
 
 /// How a pool is opened.
@@ -217,16 +216,6 @@ impl Pool {
         });
         started.map_err(|error| PoolError::internal(format!("cannot start the heartbeat thread: {error}")))
     }
-}
-
-/// Ends every process that works under the grant with this token, also if it is under others as well; how many there were.
-pub(crate) fn end_processes_of(token: &str) -> io::Result<usize> {
-    process::kill_marked(Mark { name: RUN_TOKEN, value: token, list: Some(GRANTS) })
-}
-
-/// Ends every process whose innermost grant is the one with this token; how many there were.
-pub(crate) fn end_processes_in_slot(token: &str) -> io::Result<usize> {
-    process::kill_marked(Mark { name: RUN_TOKEN, value: token, list: None })
 }
 
 fn ttl_from_env(env: &Env) -> PoolResult<Option<f64>> {

@@ -44,7 +44,12 @@ impl Pool {
     fn run_nudge(&self, command: &str, line: String, grant: &Grant) -> Result<(), String> {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(command).current_dir(self.file.cwd_dir()).env_clear().envs(self.env.all());
-        shell.env_remove(super::RUN_TOKEN).env(NUDGE_MARK, grant.request_id()).stdin(Stdio::piped()).stdout(io::stderr());
+        shell
+            .env_remove(super::RUN_TOKEN)
+            .env_remove(super::HELD_RUN)
+            .env(NUDGE_MARK, grant.request_id())
+            .stdin(Stdio::piped())
+            .stdout(io::stderr());
         process::die_with_parent(&mut shell);
         let mut child = shell.spawn().map_err(|error| format!("the nudge command could not be run: {error}"))?;
         if let Some(mut input) = child.stdin.take() {
@@ -55,7 +60,7 @@ impl Pool {
             Ok(Some(status)) if status.success() => Ok(()),
             Ok(Some(status)) => Err(format!("the nudge command failed ({status})")),
             Ok(None) => {
-                let _ = process::kill_marked(process::Mark { name: NUDGE_MARK, value: grant.request_id(), list: None });
+                let _ = process::kill_where(&|found| found.has(NUDGE_MARK, grant.request_id()));
                 let _ = child.kill().and_then(|()| child.wait());
                 Err(format!("the nudge command was ended after {} s", LIMIT.as_secs()))
             }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, FdFlags};
+use rustix::process::{Flock, FlockType};
 
 use super::disk::{self, Absent};
 
@@ -77,23 +78,32 @@ impl LockedPlace {
     }
 }
 
-/// The lock of a file that belongs to this process alone, also when it goes on as another program: those that it starts
-/// inherit nothing of it. It ends with the process, or when this is dropped.
+/// A file whose lock belongs to a process alone, also when it goes on as another program: those that it starts inherit nothing
+/// of it. It ends with the process, or when this is dropped.
 ///
-/// Such a lock also ends when its process closes another descriptor of the same file, so that a process opens a file that it
-/// has locked like this no second time.
+/// Such a lock also ends when its process closes another descriptor of the same file, so that a process opens such a file no
+/// second time; and whoever watches its folder is woken when this is dropped, so that who waits for the lock keeps it.
 #[derive(Debug)]
 pub(crate) struct LifeLock(File);
 
 impl LifeLock {
-    /// Locks an existing file, without waiting; none if another process has it locked.
-    pub(crate) fn take(path: &Path) -> io::Result<Option<Self>> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
-        match rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Self(file))),
-            Err(Errno::AGAIN | Errno::ACCESS) => Ok(None),
+    /// Opens an existing file, whose lock it does not take.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self(OpenOptions::new().read(true).write(true).open(path)?))
+    }
+
+    /// Takes the lock, without waiting; false if another process has it.
+    pub(crate) fn take(&self) -> io::Result<bool> {
+        match rustix::fs::fcntl_lock(&self.0, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(true),
+            Err(Errno::AGAIN | Errno::ACCESS) => Ok(false),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Gives it back. Nobody is woken by that.
+    pub(crate) fn give_back(&self) -> io::Result<()> {
+        Ok(rustix::fs::fcntl_lock(&self.0, FlockOperation::Unlock)?)
     }
 
     /// Lets the program that this process becomes next keep it.
@@ -103,10 +113,7 @@ impl LifeLock {
 
     /// What is written in the file.
     pub(crate) fn text(&self) -> io::Result<String> {
-        let mut text = vec![0; 64];
-        let n_bytes = self.0.read_at(&mut text, 0)?;
-        text.truncate(n_bytes);
-        Ok(String::from_utf8_lossy(&text).into_owned())
+        text_in(&self.0)
     }
 
     /// Writes something else into the file.
@@ -114,6 +121,34 @@ impl LifeLock {
         self.0.write_all_at(text.as_bytes(), 0)?;
         self.0.set_len(u64::try_from(text.len()).map_err(io::Error::other)?)
     }
+}
+
+/// Looks at such a lock from another process, and neither takes it nor wakes anybody, so that it is in nobody's way.
+#[derive(Debug)]
+pub(crate) struct LifeLook(File);
+
+impl LifeLook {
+    /// Opens an existing file.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self(File::open(path)?))
+    }
+
+    /// Whether another process has the lock.
+    pub(crate) fn is_held(&self) -> io::Result<bool> {
+        Ok(rustix::process::fcntl_getlk(&self.0, &Flock::from(FlockType::WriteLock))?.is_some())
+    }
+
+    /// What is written in the file.
+    pub(crate) fn text(&self) -> io::Result<String> {
+        text_in(&self.0)
+    }
+}
+
+fn text_in(file: &File) -> io::Result<String> {
+    let mut text = vec![0; 64];
+    let n_bytes = file.read_at(&mut text, 0)?;
+    text.truncate(n_bytes);
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 #[cfg(test)]
@@ -131,7 +166,8 @@ mod tests {
     #[test]
     fn a_lock_for_life_is_kept_by_the_next_program_and_not_by_its_children() {
         if let Some(path) = std::env::var_os(PATH) {
-            let lock = LifeLock::take(path.as_ref()).unwrap().expect("nobody has it");
+            let lock = LifeLock::open(path.as_ref()).unwrap();
+            assert!(lock.take().unwrap(), "nobody has it");
             lock.set_text("longer").unwrap();
             lock.set_text("held").unwrap();
             lock.outlive_this_program().unwrap();
@@ -141,18 +177,21 @@ mod tests {
         }
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("lock");
-        assert_eq!(LifeLock::take(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(LifeLock::open(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
         fs::write(&path, "").unwrap();
+        let look = LifeLook::open(&path).unwrap();
+        assert!(!look.is_held().unwrap());
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", BECOMES, "--nocapture"]).env(PATH, &path).stdin(Stdio::piped()).stderr(Stdio::piped());
         let mut holder = command.stdout(Stdio::null()).spawn().unwrap();
         let mut said = BufReader::new(holder.stderr.take().unwrap());
         let mut sleeper = String::new();
         said.read_line(&mut sleeper).unwrap();
-        assert!(LifeLock::take(&path).unwrap().is_none(), "the shell has it");
+        let lock = LifeLock::open(&path).unwrap();
+        assert!(!lock.take().unwrap() && look.is_held().unwrap(), "the shell has it");
         drop(holder.stdin.take());
         holder.wait().unwrap();
-        let lock = LifeLock::take(&path).unwrap().expect("it ended with the shell");
+        assert!(!look.is_held().unwrap() && lock.take().unwrap(), "it ended with the shell");
         assert_eq!(lock.text().unwrap(), "held");
         said.read_to_string(&mut String::new()).unwrap();
         let sleeper = sleeper.trim();

@@ -11,6 +11,7 @@ pub(crate) mod clock;
 pub(crate) mod disk;
 pub(crate) mod env;
 pub(crate) mod exit;
+pub(crate) mod life_dir;
 pub(crate) mod lock;
 pub(crate) mod process;
 pub(crate) mod signal;

@@ -19,11 +19,3 @@ fn check(args: TokenStream, item: TokenStream, expected: &str) {
 fn pool() -> TokenStream {
     quote!(pool = "pool.json")
 }
-
-#[test]
-fn whether_pool_files_are_there() {
-    let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    assert!(super::is_there(package, "src/lib.rs"));
-    assert!(super::is_there(package, "macros/src/lib.rs"), "in the workspace");
-    assert!(!super::is_there(package, "no/such/pool.json"));
-}

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lease_tests::{Finished, Lab, binary, environment, reap, wait};
+use lease_tests::{Finished, Lab, binary, environment, reap, scratch, wait};
 
 use super::cells::Seen;
 use crate::support::lab;
@@ -42,8 +42,11 @@ impl Project {
 
     /// Only what has changed, or all would be built again.
     fn write(&self) {
-        let fixture = binary::workspace().join("tests/fixtures/forms");
-        copy(&fixture, &self.folder);
+        let library = binary::workspace().join("lease-harness").display().to_string();
+        scratch::write_fixture("forms", &self.folder, &|from, to| {
+            let text = fs::read_to_string(from).expect("the fixture can be read");
+            write_changed(to, text.replace("LEASE_HARNESS", &library).as_bytes());
+        });
         let (locked, origin) = (binary::workspace().join("Cargo.lock"), self.folder.join("Cargo.lock.origin"));
         let versions = fs::read(locked).expect("the workspace has a lock file");
         if write_changed(&origin, &versions) {
@@ -107,22 +110,6 @@ impl Project {
     pub(crate) fn n_granted(&self, pool: &str) -> usize {
         let journal = fs::read_to_string(self.lab.store().join(pool).join("pool.log")).unwrap_or_default();
         journal.matches("\"event\":\"granted\"").count()
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("the folder of the build is writable");
-    for entry in fs::read_dir(from).expect("the fixture can be read") {
-        let entry = entry.expect("the fixture can be read");
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let target = to.join(name.strip_suffix(".in").unwrap_or(&name));
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            let library = binary::workspace().join("lease-harness").display().to_string();
-            let text = fs::read_to_string(entry.path()).expect("the fixture can be read");
-            write_changed(&target, text.replace("LEASE_HARNESS", &library).as_bytes());
-        }
     }
 }
 

@@ -19,7 +19,7 @@ const BOTH: &[&str] = &["first", "second"];
 const FIRST: &[&str] = &["first"];
 const IGNORED: &[&str] = &["third"];
 
-const ROWS: [Row; 22] = [
+const ROWS: [Row; 24] = [
     Row { name: "`cargo test`", tests: BOTH },
     Row { name: "`cargo nextest run`", tests: BOTH },
     Row { name: "`cargo lease test`", tests: BOTH },
@@ -28,6 +28,8 @@ const ROWS: [Row; 22] = [
     Row { name: "`cargo lease --wrap annotated nextest run`", tests: BOTH },
     Row { name: "`cargo lease --hold run test`", tests: BOTH },
     Row { name: "`cargo lease --hold run nextest run`", tests: BOTH },
+    Row { name: "`cargo lease --hold run --wrap annotated test`", tests: BOTH },
+    Row { name: "`cargo lease --hold run --wrap annotated nextest run`", tests: BOTH },
     Row { name: "`cargo lease run -- cargo test`", tests: BOTH },
     Row { name: "`cargo lease run -- cargo nextest run`", tests: BOTH },
     Row { name: "`cargo nextest run` with the setup script", tests: BOTH },
@@ -91,6 +93,19 @@ fn cargo_lease_test_with_slots_held_for_the_run() {
 #[test]
 fn cargo_lease_nextest_with_slots_held_for_the_run() {
     check_held("`cargo lease --hold run nextest run`", &["--hold", "run", "nextest", "run"]);
+}
+
+#[test]
+fn cargo_lease_test_of_annotated_tests_with_slots_held_for_the_run() {
+    let words = ["--hold", "run", "--wrap", "annotated", "test"];
+    check_held("`cargo lease --hold run --wrap annotated test`", &words);
+}
+
+/// Plain tests have none, and nothing tells them that they had.
+#[test]
+fn cargo_lease_nextest_of_annotated_tests_with_slots_held_for_the_run() {
+    let words = ["--hold", "run", "--wrap", "annotated", "nextest", "run"];
+    check_held("`cargo lease --hold run --wrap annotated nextest run`", &words);
 }
 
 #[test]

@@ -40,6 +40,34 @@ fn all_binaries_of_cargo_test_have_one_slot() {
     scene.check_ended();
 }
 
+/// A build script that takes its time.
+const BUILD: &str = "fn main() {
+    let [actor, gate] = [\"LAB_ACTOR\", \"LAB_GATE\"].map(|name| std::env::var_os(name).unwrap());
+    assert!(std::process::Command::new(actor).arg(\"hold\").arg(gate).status().unwrap().success());
+}\n";
+
+#[test]
+fn no_slot_waits_for_a_build() {
+    let scene = Scene::new(&["a"]);
+    fs::write(scene.folder.join("build.rs"), BUILD).expect("the laboratory is writable");
+    let run = scene.lab.start(scene.held(&["test", "notes"]));
+    scene.lab.history().wait_for("start", |_| true);
+    scene.lab.run(scene.lab.lease_actor(&["--no-wait"], &["note", "other"])).expect_success();
+    scene.lab.open("gate");
+    run.finish().expect_success();
+    assert_eq!(scene.told(&["other", "start", "noted"]), ["start -", "other a", "noted a"]);
+    scene.check_ended();
+}
+
+#[test]
+fn what_cannot_be_built_takes_no_slot() {
+    let scene = Scene::new(&["a"]);
+    fs::write(scene.folder.join("src/lib.rs"), "this is not Rust").expect("the laboratory is writable");
+    let run = scene.lab.run(scene.held(&["test"])).expect_code(101);
+    assert_eq!(run.stderr.matches("error: could not compile").count(), 1, "{}", run.account());
+    assert!(!scene.lab.store().exists(), "nothing was asked of the pool");
+}
+
 #[test]
 fn bench_and_the_manifest_say_it_too() {
     let scene = Scene::new(&["a", "b"]);

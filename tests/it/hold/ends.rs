@@ -111,6 +111,29 @@ fn without_its_guard_the_next_in_line_ends_what_a_killed_run_left() {
     scene.check_ended();
 }
 
+/// What works in the outer slot besides goes on.
+#[test]
+fn the_guard_ends_tests_in_the_slot_of_an_outer_lease_too() {
+    let scene = Scene::new(&["a"]);
+    let script = "\"$LAB_LEASE\" --hold run nextest run -E 'test(=holds)'\nexec \"$LAB_ACTOR\" hold \"$LAB_OUTER_GATE\"";
+    let mut command = scene.lease(&["run", "--", "sh", "-c", script]);
+    command.env("LAB_DEAF", "yes").env("LAB_OUTER_GATE", scene.lab.path("outer-gate"));
+    let outer = scene.lab.start(command);
+    scene.lab.history().wait_for("tick", |event| event.get("who") == "grandchild");
+    scene.lab.history().wait_for("start", |_| true);
+    let runs = scene.processes_with("--hold");
+    assert_eq!(runs.len(), 1);
+    process::kill(runs[0]);
+    wait::until_true("nobody of the run is left", || {
+        ["--exact", "tick-in-own-session", "__guard"].iter().all(|word| scene.processes_with(word).is_empty())
+    });
+    wait::until_true("the outer one goes on", || scene.how_often("start") == 2);
+    scene.lab.open("outer-gate");
+    outer.finish().expect_success();
+    scene.check_ended();
+    assert_eq!(scene.how_often("end"), 1);
+}
+
 #[test]
 fn a_run_that_ends_while_it_waits_leaves_the_queue() {
     for signal in [Signal::INT, Signal::TERM, Signal::KILL] {

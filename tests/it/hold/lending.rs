@@ -1,11 +1,16 @@
 //! Each test has a slot of the run to itself, and nothing is acquired for it.
 
 use std::collections::BTreeSet;
+use std::fs;
 
-use lease_tests::binary;
+use lease_tests::{Event, binary, process, wait};
 
 use super::{N_MANY, Scene, built_with_workspace, check_grants, check_said};
 use crate::support::lab;
+
+/// A group of the user's for all tests, wider than the run has slots.
+const MY_GROUP: &str = "[test-groups]\nmine = { max-threads = 8 }\n\
+    [[profile.default.overrides]]\nfilter = 'all()'\ntest-group = 'mine'\n";
 
 #[test]
 fn tests_take_turns_in_slots_that_are_made_ready_once() {
@@ -89,6 +94,46 @@ fn groups_of_the_users_do_not_put_two_tests_into_one_slot() {
     scene.check_ended();
 }
 
+#[test]
+fn who_waits_for_a_turn_is_told_of() {
+    let scene = Scene::new(&["a"]);
+    scene.configure(MY_GROUP);
+    let tests = "test(=holds) + test(=holds_as_well)";
+    let run = scene.lab.start(scene.held(&["nextest", "run", "-E", tests, "-j2", "--success-output", "final"]));
+    scene.lab.history().wait_for("start", |_| true);
+    wait::until_true("another has begun to wait", || scene.processes_with("__runner").into_iter().any(has_told));
+    // What is less than a tenth of a second is not told.
+    let mut work = scene.lab.command(env!("CARGO_BIN_EXE_actor"));
+    work.args(["work", "60"]);
+    scene.lab.run(work).expect_success();
+    scene.lab.open("gate");
+    let run = run.finish().expect_success();
+    check_said(&run, &["pool pool: waits for a slot of its run", "waiting for slots: 1 wait,", "for pool pool"]);
+    for part in ["in vain", "nobody would have waited"] {
+        assert!(!run.stderr.contains(part), "{}", run.account());
+    }
+    scene.check_ended();
+}
+
+/// Whether a process has said that it waits.
+fn has_told(pid: u32) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let environment = String::from_utf8_lossy(&environment);
+    let folder = environment.split('\0').find_map(|variable| variable.strip_prefix("LEASE_TELL_WAITS="));
+    let told = folder.map(|folder| fs::read_to_string(format!("{folder}/slots.jsonl")).unwrap_or_default());
+    told.is_some_and(|told| told.contains("\"waits\""))
+}
+
+/// The lock of a turn is among the files of the test, and ends when one of these is closed.
+#[test]
+fn a_test_that_closes_all_files_has_its_slot_to_itself() {
+    let scene = Scene::new(&["a"]);
+    scene.configure(MY_GROUP);
+    scene.lab.run(scene.held(&["nextest", "run", "closes_", "-j2"])).expect_success();
+    assert_eq!(scene.lab.history().check_one_user_a_slot(), 2);
+    scene.check_ended();
+}
+
 /// A server that a test has left behind has the test's files open, and yet nobody waits for it.
 #[test]
 fn a_test_that_dies_frees_its_slot_for_the_next() {
@@ -97,6 +142,48 @@ fn a_test_that_dies_frees_its_slot_for_the_next() {
     let run = scene.lab.run(run).expect_code(100);
     check_said(&run, &["SIGABRT", "1 passed"]);
     assert_eq!((scene.how_often("provision"), scene.how_often("died"), scene.how_often("noted")), (1, 3, 1));
+    scene.check_ended();
+}
+
+/// Nextest cuts a test off after so long.
+const TIME_OUT: &str = "[profile.default]\nslow-timeout = { period = '1s', terminate-after = 1, grace-period = '100ms' }\n";
+
+#[test]
+fn what_a_test_has_left_is_ended_before_the_next_has_the_slot() {
+    for options in [&[][..], &["--reset-between"]] {
+        let scene = Scene::with_reset(&["a"], ":");
+        scene.configure(TIME_OUT);
+        let words = ["nextest", "run", "hangs", "notes", "-j1", "--no-fail-fast"];
+        let run = scene.lab.run(scene.held(&[options, &words].concat())).expect_code(100);
+        check_said(&run, &["1 passed", "1 timed out"]);
+        let events = scene.lab.history().events();
+        let is_tick = |event: &Event| event.word == "tick";
+        let next = events.iter().position(|event| ["reset", "noted"].contains(&event.word.as_str())).expect("there was a next");
+        assert!(events[..next].iter().any(is_tick) && !events[next..].iter().any(is_tick), "{}", run.account());
+        scene.check_ended();
+    }
+}
+
+/// The slot of an outer grant is not the run's alone.
+#[test]
+fn what_an_outer_lease_has_started_is_not_ended_between_tests() {
+    let scene = Scene::new(&["a"]);
+    scene.configure(TIME_OUT);
+    let script = "\"$LAB_ACTOR\" daemon outer
+        \"$LAB_LEASE\" --hold run nextest run hangs notes -j1 --no-fail-fast
+        exec \"$LAB_ACTOR\" hold \"$LAB_GATE\"";
+    let run = scene.lab.start(scene.lease(&["run", "--", "sh", "-c", script]));
+    scene.lab.history().wait_for("start", |_| true);
+    let n_before = scene.lab.history().events().len();
+    let ticks = || scene.lab.history().events().into_iter().skip(n_before).filter(|event| event.word == "tick");
+    wait::until_true("the outer one works on", || 0 < ticks().count());
+    assert!(ticks().all(|event| event.get("who") == "outer"));
+    let events = scene.lab.history().events();
+    let next = events.iter().position(|event| event.word == "noted").expect("there was a next");
+    assert!(events[next..].iter().all(|event| event.get("who") != "grandchild"), "{events:?}");
+    process::kill(events.iter().find(|event| event.get("who") == "outer").expect("it works").pid());
+    scene.lab.open("gate");
+    run.finish().expect_success();
     scene.check_ended();
 }
 
@@ -172,6 +259,8 @@ fn annotated_tests_take_their_turns_by_themselves() {
     let table = [
         ("annotated", "pool", process, 2),
         ("annotated", "behaviour", &["--test", "mimic", "many"], 3),
+        // No more slots than tests that need one, of those that were selected.
+        ("annotated", "pool", &["--test", "process", "plain::above_test", "plain::not_leased_by_condition"], 1),
         // Not wrapped, and yet not without a slot.
         ("lease-compositions::mimic", "pool", process, 2),
         ("all", "pool", &["--test", "process", "--test", "slot"], 2),

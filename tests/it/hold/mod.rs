@@ -22,6 +22,7 @@ use std::process::Command;
 
 unsafe extern "C" {
     fn signal(number: i32, handler: usize) -> usize;
+    fn close(descriptor: i32) -> i32;
 }
 
 fn actor(args: &[&str]) {
@@ -58,6 +59,14 @@ fn dies() {
 }
 
 #[test]
+fn hangs() {
+    daemon();
+    loop {
+        std::thread::park();
+    }
+}
+
+#[test]
 fn notes() {
     actor(&["note", "noted"]);
 }
@@ -68,6 +77,23 @@ fn nests() {
     let actor = std::env::var_os("LAB_ACTOR").expect("LAB_ACTOR names the helper program");
     let status = Command::new(lease).args(["--no-wait", "run", "--"]).arg(actor).args(["note", "inner"]).status();
     assert!(status.expect("it can be started").success());
+}
+
+/// As somebody does who starts anew in a process that he got from others.
+fn closes() {
+    // SAFETY: nobody in this process uses a file by then, but for the three streams.
+    (3..64).for_each(|descriptor| drop(unsafe { close(descriptor) }));
+    actor(&["work", "50"]);
+}
+
+#[test]
+fn closes_first() {
+    closes();
+}
+
+#[test]
+fn closes_second() {
+    closes();
 }
 
 macro_rules! many {

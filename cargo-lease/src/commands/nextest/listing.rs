@@ -6,15 +6,16 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use lease_harness::harness::{Ended, LeasedTest, RunNotes};
+use lease_harness::harness::{Ended, LeasedTest, RunFolder, RunNotes};
 use nextest_metadata::{FilterMatch, TestListSummary};
 
 use super::super::cargo::Wrapping;
 use super::super::held::{StartedBy, run_watched};
-use super::folder::RunFolder;
-use crate::exit::Failure;
-use crate::inject::{OwnWords, TestId, list_words};
-use crate::resolve::{Surroundings, Wrap};
+use super::archive::Archive;
+use super::test_command::{TestCommand, Verb};
+use crate::exit::{self, Failure};
+use crate::inject::{NoList, OwnWords, TestId, list_words};
+use crate::resolve::Surroundings;
 
 /// The variable that says how much nextest tells.
 const LOG: &str = "NEXTEST_LOG";
@@ -28,82 +29,89 @@ pub(super) enum Wanted {
     Always,
 }
 
-/// What came of asking.
-pub(super) enum Listing {
-    /// There was nothing to find out, or it could not be: the run will explain what is wrong.
-    NotMade,
-    /// Nextest has said why it cannot list these tests, as it would have when running them; we end as it ended.
-    Failed(Ended),
-    Made(Listed),
-}
+/// What came of asking: the list; none if there was nothing to find out, or it could not be, so that the run will explain what
+/// is wrong. Or nextest has said why it cannot list these tests, as it would have when running them; then we end as it ended.
+pub(super) type Listing = Result<Option<Listed>, Ended>;
 
 /// The tests that will run.
 pub(super) struct Listed {
     pub(super) tests: BTreeSet<TestId>,
     /// Those that take slots by themselves, and whose names make several, with the id of their binary.
     pub(super) leased: Vec<(String, LeasedTest)>,
+    /// Where they were unpacked from.
+    pub(super) archive: Option<Archive>,
 }
 
-impl Listed {
-    /// How many tests work in slots, at most.
-    pub(super) fn n_in_slots(&self, wrap: &Wrap) -> usize {
-        if self.leased.is_empty() {
-            return self.tests.iter().filter(|test| wrap.covers(std::slice::from_ref(&test.0))).count();
-        }
-        self.tests.len()
-    }
-}
-
-/// Lists the tests of a run, whose command stands at `at`.
+/// Lists the tests of a run.
 ///
-/// It also builds them, so that what the build says is said here; the run has nothing left to say.
+/// It also builds or unpacks them, so that what is to be said of that is said here; the run has nothing left to say.
+///
+/// # Errors
+///
+/// Nextest could not be started, or our own folder cannot be written.
 pub(super) fn list(
     wrapping: &Wrapping<'_>,
-    at: usize,
+    command: TestCommand,
     folder: &RunFolder,
-    nextest: Command,
+    mut nextest: Command,
     wanted: Wanted,
 ) -> Result<Listing, Failure> {
-    let words = list_words(wrapping.words, at).filter(|_| wrapping.words[at] == "run" || wrapping.words[at] == "r");
-    let Some(words) = words.filter(|_| wanted == Wanted::Always || may_have_leased_tests(&wrapping.own_words(), wrapping.around))
-    else {
-        return Ok(Listing::NotMade);
-    };
+    let (own, around) = (wrapping.own_words(), wrapping.around);
+    let Some(words) = words(wrapping, command, wanted) else { return Ok(Ok(None)) };
+    let archive = Archive::of(&own, folder, around)?;
     let path = folder.path().join("list.json");
     let file = File::create(&path)
         .map_err(|error| Failure::internal(format!("cannot write nextest's list to {}", path.display()), error))?;
-    let mut command = nextest;
-    command.args(words).env(RunNotes::TESTS, folder.path()).stdout(file);
-    let is_reused = reuses_a_build(&wrapping.own_words());
-    if wrapping.around.var_os(LOG).is_none() {
+    nextest.args(archive.as_ref().map_or(words.clone(), |archive| archive.unpacking(words)));
+    nextest.env(RunNotes::TESTS, folder.path()).stdout(file);
+    if around.var_os(LOG).is_none() {
         // What is only worth a warning is said again by the run.
-        command.env(LOG, "error");
+        nextest.env(LOG, "error");
     }
-    if is_reused {
-        // Nothing is built, and what is said of unpacking is said again.
-        command.stderr(Stdio::null());
+    let builds = !reuses_a_build(&own);
+    if !builds {
+        nextest.stderr(Stdio::null());
     }
-    match run_watched(command, &[], StartedBy::Hand)? {
-        Ended::Exited(0) => Ok(read(&path, folder).map_or(Listing::NotMade, Listing::Made)),
-        Ended::Exited(_) if is_reused => Ok(Listing::NotMade),
-        ended => Ok(Listing::Failed(ended)),
+    match run_watched(nextest, &[], StartedBy::Hand)? {
+        Ended::Exited(0) => Ok(Ok(read(&path, folder, archive))),
+        Ended::Exited(_) if !builds => Ok(Ok(None)),
+        ended => Ok(Err(ended)),
     }
 }
 
-/// Whether nothing is built, so that there is nothing to see either.
+/// The words of the listing, if one is to be made.
+fn words(wrapping: &Wrapping<'_>, command: TestCommand, wanted: Wanted) -> Option<Vec<OsString>> {
+    let is_of_use = || wanted == Wanted::Always || may_have_leased_tests(&wrapping.own_words(), wrapping.around);
+    if command.verb != Verb::Run || !is_of_use() {
+        return None;
+    }
+    match list_words(wrapping.words, command.at) {
+        Ok(words) => Some(words),
+        Err(NoList::OfNoUse) => None,
+        Err(NoList::Unknown(option)) => {
+            exit::note(&format!(
+                "the tests are not listed before the run, since {option} is not among nextest's options that cargo lease knows; what \
+                 tests wait for slots that they take by themselves counts as their time"
+            ));
+            None
+        }
+    }
+}
+
+/// Whether nothing is built or unpacked, so that there is nothing to see either.
 pub(super) fn reuses_a_build(words: &OwnWords<'_>) -> bool {
-    ["--archive-file", "--binaries-metadata"].iter().any(|option| !words.values(&[option]).is_empty())
+    !words.values(&["--binaries-metadata"]).is_empty()
 }
 
 /// A list that this version of ours cannot read changes nothing.
-fn read(path: &Path, folder: &RunFolder) -> Option<Listed> {
+fn read(path: &Path, folder: &RunFolder, archive: Option<Archive>) -> Option<Listed> {
     let list: TestListSummary = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
     let mut tests = BTreeSet::new();
     for (binary_id, suite) in &list.rust_suites {
         let runs = suite.test_cases.iter().filter(|(_, test)| test.filter_match == FilterMatch::Matches);
         tests.extend(runs.map(|(name, _)| (binary_id.as_str().to_owned(), name.as_str().to_owned())));
     }
-    Some(Listed { tests, leased: folder.notes().tests() })
+    Some(Listed { tests, leased: folder.notes().tests(), archive })
 }
 
 /// Whether a list can tell more than that all that is wrapped needs one pool: there can be tests that take slots by

@@ -83,7 +83,8 @@ fn waits(notes: &[SlotNote], schedule: &Schedule) -> Waits {
     // Who still waits was ended, whatever time that took.
     waiting.sort_by_key(|note| (note.end != AskEnd::Waits, std::cmp::Reverse(note.waited), name(note)));
     let mut pools = BTreeMap::<(&str, &Path), PoolNeed>::new();
-    for note in &waiting {
+    // A run that holds slots has as many as it is to have; how many of them are free is no matter of the pool's size.
+    for note in waiting.iter().filter(|note| !note.is_for_turn) {
         let (pool, slots) = (note.pool.clone(), note.n_slots);
         let need = pools.entry((&note.pool, &note.store)).or_insert(PoolNeed { pool, slots, enough: slots });
         need.enough = need.enough.max(note.n_slots + note.deepest);
@@ -94,7 +95,7 @@ fn waits(notes: &[SlotNote], schedule: &Schedule) -> Waits {
 
 fn waited(note: &SlotNote) -> Waited {
     let waited = (note.end != AskEnd::Waits).then_some(note.waited);
-    Waited { who: name(note), pool: note.pool.clone(), waited, got_a_slot: note.end == AskEnd::Granted }
+    Waited { who: name(note), pool: note.pool.clone(), waited, got_a_slot: matches!(note.end, AskEnd::Granted | AskEnd::Joined) }
 }
 
 /// Groups in which more tests would have run at once on as many threads.

@@ -33,8 +33,7 @@ impl Schedule {
     /// With a list: a group for the tests of each pool, or of the same several.
     pub(super) fn of_list(prepared: &Prepared, listed: &Listed, around: &Surroundings) -> Self {
         let mut pools = Pools::new(prepared, around);
-        let is_wrapped = |test: &&TestId| prepared.pool.is_some() && prepared.wrap.covers(std::slice::from_ref(&test.0));
-        let wrapped: BTreeSet<_> = listed.tests.iter().filter(is_wrapped).cloned().collect();
+        let wrapped = wrapped(prepared, listed);
         let needs = needs(prepared, listed, &wrapped, &mut pools);
         let groups = groups(&pools.supplies, needs);
         let mut schedule = Self { wrapped, ..Self::default() };
@@ -55,6 +54,20 @@ impl Schedule {
         self.tests.extend(group.tests.iter().map(|test| (test.clone(), self.groups.len())));
         self.groups.push(TestGroup { name, width: group.width, filter: filter_of(&group.tests, all) });
     }
+}
+
+/// How many of these tests need a slot of the pool that is wrapped or held.
+pub(super) fn n_in_slots(prepared: &Prepared, listed: &Listed, around: &Surroundings) -> usize {
+    let Some(pool) = &prepared.pool else { return 0 };
+    let mut pools = Pools::new(prepared, around);
+    let place = pools.place_of(pool);
+    let needs = needs(prepared, listed, &wrapped(prepared, listed), &mut pools);
+    needs.values().filter(|needed| needed.contains(&place)).count()
+}
+
+fn wrapped(prepared: &Prepared, listed: &Listed) -> BTreeSet<TestId> {
+    let is_wrapped = |test: &&TestId| prepared.pool.is_some() && prepared.wrap.covers(std::slice::from_ref(&test.0));
+    listed.tests.iter().filter(is_wrapped).cloned().collect()
 }
 
 /// Which pools each test needs; tests that need none are left out.

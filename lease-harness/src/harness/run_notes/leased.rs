@@ -17,23 +17,8 @@ pub struct LeasedTest {
     pub name: String,
     /// Whether a generator makes tests called `name::something` of it.
     pub makes_several: bool,
-    /// Whether it is ignored; unknown for tests of a generator, and then false.
-    pub is_ignored: bool,
-    /// Who takes its slots.
-    pub form: TestForm,
     /// The pools, in the order in which they were written.
     pub pools: Vec<NamedPool>,
-}
-
-/// Who takes the slots of a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TestForm {
-    /// Its process, before `main`.
-    Process,
-    /// The test, when it starts.
-    Test,
-    /// The test, which is a trial of `mimic`.
-    Trial,
 }
 
 /// A pool as a test names it.
@@ -45,18 +30,6 @@ pub struct NamedPool {
     pub found: Option<PathBuf>,
     /// The store, if the test names one.
     pub store: Option<PathBuf>,
-}
-
-impl TestForm {
-    const ALL: [Self; 3] = [Self::Process, Self::Test, Self::Trial];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Process => "process",
-            Self::Test => "test",
-            Self::Trial => "trial",
-        }
-    }
 }
 
 impl RunNotes {
@@ -90,19 +63,14 @@ impl LeasedTest {
         object([
             ("name", Json::from(&self.name)),
             ("makesSeveral", Json::from(self.makes_several)),
-            ("ignored", Json::from(self.is_ignored)),
-            ("form", Json::from(self.form.word())),
             ("pools", Json::from(self.pools.iter().map(NamedPool::to_json).collect::<Vec<_>>())),
         ])
     }
 
     fn of_json(test: &Json) -> Option<Self> {
-        let form = test.get("form")?.as_str()?;
         Some(Self {
             name: test.get("name")?.as_str()?.to_owned(),
             makes_several: test.get("makesSeveral")?.as_bool()?,
-            is_ignored: test.get("ignored")?.as_bool()?,
-            form: TestForm::ALL.into_iter().find(|known| known.word() == form)?,
             pools: test.get("pools")?.as_array()?.iter().map(NamedPool::of_json).collect::<Option<_>>()?,
         })
     }
@@ -134,8 +102,8 @@ mod tests {
         let notes = RunNotes::in_folder(dir.path());
         let pool =
             |found: Option<&str>| NamedPool { written: "p \"q\".json".to_owned(), found: found.map(Into::into), store: None };
-        let test = |form, pools| LeasedTest { name: "a::b".to_owned(), makes_several: true, is_ignored: false, form, pools };
-        let mut told: Vec<_> = TestForm::ALL.iter().map(|form| test(*form, vec![pool(None), pool(Some("/x/p.json"))])).collect();
+        let test = |makes_several, pools| LeasedTest { name: "a::b".to_owned(), makes_several, pools };
+        let mut told = [true, false].map(|makes_several| test(makes_several, vec![pool(None), pool(Some("/x/p.json"))]));
         told[1].pools[0].store = Some("/store".into());
         notes.tell_tests("api::it", &told);
         notes.tell_tests("api", &[]);

@@ -4,12 +4,14 @@
 //! pools; a process that asks for a slot says how long it waited. To leave a note is never what a test fails of, and without
 //! these variables nothing is written.
 
+mod folder;
 mod leased;
 mod taken;
 
 use std::path::{Path, PathBuf};
 
-pub use leased::{LeasedTest, NamedPool, TestForm};
+pub use folder::RunFolder;
+pub use leased::{LeasedTest, NamedPool};
 pub use taken::{AskEnd, SlotNote};
 
 pub(super) use taken::SlotNotes;

@@ -1,5 +1,7 @@
 //! Who asked for a slot and how long he waited.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,6 +31,8 @@ pub struct SlotNote {
     pub n_slots: usize,
     /// The deepest place in the queue that was seen, from 1; 0 if there was no need to wait.
     pub deepest: usize,
+    /// Whether it waited for a slot that its run holds, and not for one of the pool.
+    pub is_for_turn: bool,
     /// How long it waited; as long as it still waits, nothing.
     pub waited: Duration,
     /// How it ended.
@@ -66,15 +70,18 @@ impl RunNotes {
     #[must_use]
     pub fn slots(&self) -> Vec<SlotNote> {
         let bytes = disk::read(&self.folder().join(FILE)).ok().flatten().unwrap_or_default();
-        let mut notes: Vec<(String, SlotNote)> = Vec::new();
+        let (mut notes, mut places) = (Vec::new(), HashMap::new());
         for line in bytes.split(|byte| *byte == b'\n') {
             let Some((id, note)) = Json::parse_bytes(line).ok().and_then(|line| SlotNote::of_json(&line)) else { continue };
-            match notes.iter_mut().rev().find(|(known, _)| *known == id) {
-                Some((_, told)) => *told = note,
-                None => notes.push((id, note)),
+            match places.entry(id) {
+                Entry::Occupied(place) => notes[*place.get()] = note,
+                Entry::Vacant(place) => {
+                    place.insert(notes.len());
+                    notes.push(note);
+                }
             }
         }
-        notes.into_iter().map(|(_, note)| note).collect()
+        notes
     }
 }
 
@@ -91,6 +98,7 @@ impl SlotNote {
             ("store", Json::from(self.store.to_str())),
             ("slots", Json::from(self.n_slots)),
             ("deepest", Json::from(self.deepest)),
+            ("turn", Json::from(self.is_for_turn)),
             ("waitedMs", Json::from(store::millis(self.waited))),
             ("end", Json::from(self.end.word())),
         ])
@@ -108,6 +116,7 @@ impl SlotNote {
             store: text("store")?.into(),
             n_slots: whole(number("slots")?),
             deepest: whole(number("deepest")?),
+            is_for_turn: note.get("turn")?.as_bool()?,
             waited: Duration::try_from_secs_f64(number("waitedMs")? / 1e3).ok()?,
             end: AskEnd::ALL.into_iter().find(|known| known.word() == end)?,
         };
@@ -141,6 +150,7 @@ impl SlotNotes {
             store: pool.store().dir().to_owned(),
             n_slots: pool.file().slots().len(),
             deepest: 0,
+            is_for_turn: false,
             waited: Duration::ZERO,
             end: AskEnd::Waits,
         };
@@ -154,6 +164,12 @@ impl SlotNotes {
         if begins {
             self.tell();
         }
+    }
+
+    /// It waits for a slot of its run, for which there are no places.
+    pub(in crate::harness) fn waits_for_turn(&mut self) {
+        self.note.is_for_turn = true;
+        self.waits_at(1);
     }
 
     /// It ended at this time.

@@ -1,17 +1,29 @@
 //! Ending what still works under a grant whose holder is gone.
 
-pub(crate) use imp::kill_marked;
+pub(crate) use imp::kill_where;
 
-/// By which environment a process is found.
+/// The environment that a process was started with.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "elsewhere nobody is looked for"))]
-pub(crate) struct Mark<'a> {
-    /// The variable that has the value.
-    pub(crate) name: &'a str,
-    pub(crate) value: &'a str,
-    /// A variable that has the value among others. It counts only beside the first, whatever that one's value is: who took
-    /// that away does not want to be found.
-    pub(crate) list: Option<&'a str>,
+pub(crate) struct Environment<'a>(&'a [u8]);
+
+impl<'a> Environment<'a> {
+    /// Variables as the system shows them: each ends with a zero.
+    #[cfg_attr(not(any(test, target_os = "linux")), expect(dead_code, reason = "elsewhere nobody is looked for"))]
+    pub(crate) fn of(variables: &'a [u8]) -> Self {
+        Self(variables)
+    }
+
+    /// The value of a variable; none that is no text.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
+        let mut variables = self.0.split(|byte| *byte == 0);
+        let value = variables.find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        std::str::from_utf8(value).ok()
+    }
+
+    /// Whether a variable has this value.
+    pub(crate) fn has(&self, name: &str, value: &str) -> bool {
+        self.get(name) == Some(value)
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -26,7 +38,7 @@ mod imp {
 
     use super::super::ancestry::ancestors;
     use super::super::{Process, sleep_until_readable};
-    use super::Mark;
+    use super::Environment;
 
     /// A process that is found may be about to fork; who looks so often finds the last of a line that does so.
     const MAX_ROUNDS: usize = 5;
@@ -36,7 +48,7 @@ mod imp {
     /// How long one round waits for the processes that it has killed.
     const ROUND_LIMIT: Duration = Duration::from_secs(2);
 
-    /// Kills every process of this user that was started with the mark in its environment, and waits until they are gone. This
+    /// Kills every process of this user that was started with an environment like that, and waits until they are gone. This
     /// process and its ancestors are spared.
     ///
     /// Returns how many there were. A process that this user may not look into is not found, nor is one that has overwritten
@@ -45,11 +57,11 @@ mod imp {
     /// # Errors
     ///
     /// If the processes cannot be listed, or if some do not go away; the message names them.
-    pub(crate) fn kill_marked(mark: Mark<'_>) -> io::Result<usize> {
+    pub(crate) fn kill_where(is_meant: &dyn Fn(&Environment<'_>) -> bool) -> io::Result<usize> {
         let spared = ancestors().collect();
         let (mut n_killed, mut n_looks_in_vain) = (0, 0);
         for _ in 0..MAX_ROUNDS {
-            let found = marked(mark, &spared)?;
+            let found = all_where(is_meant, &spared)?;
             if found.is_empty() {
                 n_looks_in_vain += 1;
             } else {
@@ -61,7 +73,7 @@ mod imp {
                 return Ok(n_killed);
             }
         }
-        match marked(mark, &spared)?.as_slice() {
+        match all_where(is_meant, &spared)?.as_slice() {
             [] => Ok(n_killed),
             left => Err(io::Error::new(io::ErrorKind::TimedOut, format!("killed but not gone: {}", numbers(left)))),
         }
@@ -85,21 +97,20 @@ mod imp {
         }
     }
 
-    fn marked(mark: Mark<'_>, spared: &HashSet<i32>) -> io::Result<Vec<Process>> {
+    fn all_where(is_meant: &dyn Fn(&Environment<'_>) -> bool, spared: &HashSet<i32>) -> io::Result<Vec<Process>> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc")? {
             let Some(number) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            if !spared.contains(&number) {
-                found.extend(marked_process(number, mark)?);
+            if !spared.contains(&number) && is_ours(number) && shows(number, is_meant) {
+                found.extend(held_if(number, is_meant)?);
             }
         }
         Ok(found)
     }
 
-    fn marked_process(number: i32, mark: Mark<'_>) -> io::Result<Option<Process>> {
+    /// The process with this number, if it is still one of those that are meant.
+    fn held_if(number: i32, is_meant: &dyn Fn(&Environment<'_>) -> bool) -> io::Result<Option<Process>> {
         let Some(pid) = Pid::from_raw(number) else { return Ok(None) };
-        // Held before its environment is read: if the number passes on to another process in between, then the held one has
-        // ended, and a signal to it reaches nobody.
         let process = match Process::open(pid) {
             Ok(process) => process,
             // It has ended, and its number may already be that of a thread.
@@ -108,28 +119,18 @@ mod imp {
             }
             Err(error) => return Err(error),
         };
-        Ok((is_ours(number) && carries(number, mark)).then_some(process))
+        // Its environment is read once more, now that it is held: if the number has passed on to another process since, then
+        // the held one has ended, and a signal to it reaches nobody.
+        Ok((is_ours(number) && shows(number, is_meant)).then_some(process))
     }
 
     fn is_ours(number: i32) -> bool {
         std::fs::metadata(format!("/proc/{number}")).is_ok_and(|about| about.uid() == geteuid().as_raw())
     }
 
-    fn carries(number: i32, mark: Mark<'_>) -> bool {
+    fn shows(number: i32, is_meant: &dyn Fn(&Environment<'_>) -> bool) -> bool {
         let environment = std::fs::read(format!("/proc/{number}/environ"));
-        environment.is_ok_and(|environment| mark.is_in(&environment))
-    }
-
-    impl Mark<'_> {
-        fn is_in(self, environment: &[u8]) -> bool {
-            let value_of = |name: &str| {
-                let mut variables = environment.split(|byte| *byte == 0);
-                variables.find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
-            };
-            let Some(value) = value_of(self.name) else { return false };
-            let is_listed = |list: &[u8]| list.windows(self.value.len()).any(|part| part == self.value.as_bytes());
-            value == self.value.as_bytes() || self.list.and_then(value_of).is_some_and(is_listed)
-        }
+        environment.is_ok_and(|environment| is_meant(&Environment::of(&environment)))
     }
 
     #[cfg(test)]
@@ -143,8 +144,9 @@ mod imp {
         /// Makes the test itself a marked process.
         const SPARED: &str = "sys::process::marked::imp::tests::the_caller_and_its_ancestors_are_spared";
 
-        fn named(value: &str) -> Mark<'_> {
-            Mark { name: NAME, value, list: None }
+        /// Kills whoever carries the mark.
+        fn kill(mark: &str) -> io::Result<usize> {
+            kill_where(&|found| found.has(NAME, mark))
         }
 
         /// A value of a test's own, so that tests do not end each other's processes.
@@ -176,9 +178,9 @@ mod imp {
             let script = "(setsid sleep 1000 & setsid sh -c 'sleep 1000 & sleep 1000 & echo started' & wait $!)";
             let (mut shell, stdout) = shell(script, &mark);
             assert!(shell.wait().unwrap().success());
-            assert_eq!(kill_marked(named(&mark)).unwrap(), 3);
+            assert_eq!(kill(&mark).unwrap(), 3);
             wait_for_silence(stdout);
-            assert_eq!(kill_marked(named(&mark)).unwrap(), 0);
+            assert_eq!(kill(&mark).unwrap(), 0);
         }
 
         #[test]
@@ -186,46 +188,27 @@ mod imp {
             let mark = mark_of("whole");
             let longer = format!("{mark}0");
             let (mut other, _stdout) = shell("echo started; exec sleep 1000", &longer);
-            assert_eq!(kill_marked(named(&mark)).unwrap(), 0);
-            assert_eq!(kill_marked(Mark { name: &NAME[1..], ..named(&longer) }).unwrap(), 0);
+            assert_eq!(kill(&mark).unwrap(), 0);
+            assert_eq!(kill_where(&|found| found.has(&NAME[1..], &longer)).unwrap(), 0);
             assert_eq!(other.try_wait().unwrap(), None);
-            assert_eq!(kill_marked(named(&longer)).unwrap(), 1);
+            assert_eq!(kill(&longer).unwrap(), 1);
             assert!(!other.wait().unwrap().success());
-        }
-
-        #[test]
-        fn a_list_counts_only_beside_the_variable() {
-            let table: [(&[u8], bool); 7] = [
-                (b"A=1\0NAME=mark\0", true),
-                (b"NAME=other\0LIST=[one, mark, two]\0", true),
-                (b"LIST=mark\0NAME=\0", true),
-                (b"LIST=[one, mark, two]\0", false),
-                (b"NAME=other\0LIST=[one, two]\0", false),
-                (b"NAME=other\0LIST=\0", false),
-                (b"XNAME=mark\0NAMES=mark\0NAME\0", false),
-            ];
-            for (environment, expected) in table {
-                let shown = String::from_utf8_lossy(environment);
-                let mark = Mark { name: "NAME", value: "mark", list: Some("LIST") };
-                assert_eq!(mark.is_in(environment), expected, "{shown}");
-                assert_eq!(Mark { list: None, ..mark }.is_in(environment), shown.contains("\0NAME=mark"), "{shown}");
-            }
         }
 
         #[test]
         fn who_starts_new_ones_is_ended_with_them() {
             let mark = mark_of("restarts");
             let (mut shell, stdout) = shell("(while :; do sleep 1000 & echo started; wait; done) & wait", &mark);
-            assert!(3 <= kill_marked(named(&mark)).unwrap());
+            assert!(3 <= kill(&mark).unwrap());
             wait_for_silence(stdout);
             shell.wait().unwrap();
-            assert_eq!(kill_marked(named(&mark)).unwrap(), 0);
+            assert_eq!(kill(&mark).unwrap(), 0);
         }
 
         #[test]
         fn the_caller_and_its_ancestors_are_spared() {
             if let Ok(mark) = std::env::var(NAME) {
-                assert_eq!(kill_marked(named(&mark)).unwrap(), 1);
+                assert_eq!(kill(&mark).unwrap(), 1);
                 return;
             }
             let me = std::env::current_exe().unwrap();
@@ -244,10 +227,10 @@ mod imp {
 mod imp {
     use std::io;
 
-    use super::Mark;
+    use super::Environment;
 
     /// Elsewhere the environment of another process cannot be read in a way that we use: finds nobody.
-    pub(crate) fn kill_marked(_mark: Mark<'_>) -> io::Result<usize> {
+    pub(crate) fn kill_where(_is_meant: &dyn Fn(&Environment<'_>) -> bool) -> io::Result<usize> {
         Ok(0)
     }
 }

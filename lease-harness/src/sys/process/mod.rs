@@ -5,6 +5,7 @@ mod ancestry;
 mod bound;
 mod detach;
 mod helper;
+mod identity;
 mod marked;
 mod origin;
 mod witness;
@@ -24,7 +25,8 @@ pub(crate) use ancestry::who_set;
 pub(crate) use bound::{Bound, replace_self};
 pub(crate) use detach::{let_go, say_and_let_go, spawn_detached};
 pub(crate) use helper::{die_with_parent, host_name, sleep_until_end, user_name};
-pub(crate) use marked::{Mark, kill_marked};
+pub(crate) use identity::{identity, is_another_alive};
+pub(crate) use marked::{Environment, kill_where};
 pub use origin::is_output_closed;
 pub(crate) use witness::Witness;
 

@@ -23,6 +23,10 @@ fn only_where_it_is_not_known() {
     check_listings(&["--exact", "scenario::single::case_1"], 1);
     check_listings(&["--exact", "scenario::each::case_2"], 1);
     check_listings(&["--exact", "scenario::first::case_1", "--ignored"], 1);
+    // The attribute of two cases stands at one place: below all of them, or a macro has repeated it.
+    check_listings(&["--exact", "scenario::below::case_1", "scenario::above::case_1"], 0);
+    check_listings(&["--exact", "scenario::repeated::case_1", "--ignored"], 0);
+    check_listings(&["--exact", "scenario::repeated::case_3", "--ignored"], 2);
     // What comes of a generator above which the attribute stands is libtest's to say, if names do not select whole tests.
     check_listings(&["--exact", "scenario::above::case_1"], 0);
     check_listings(&["above::case_1"], 2);

@@ -28,6 +28,7 @@ fn the_leased_cases_say_which_are_not() {
     check_leased("first", &["case_1"], &first);
     check_leased("second", &["case_2"], &["are leased: `case_2`, and not `case_1`;"]);
     check_leased("two_of_three", &["case_1", "case_2"], &["are leased: `case_1`, `case_2`, and not `case_3`;"]);
+    check_leased("repeated", &["case_1", "case_2"], &["are leased: `case_1`, `case_2`, and not `case_3`;"]);
     let values = ["are leased: `case_1`, and not `case_2::more_1_10`, `case_2::more_2_20`;"];
     check_leased("with_values", &["case_1::more_1_10", "case_1::more_2_20"], &values);
     check_leased("asynchronous", &["case_1"], &["are leased: `case_1`, and not `case_2`;"]);
@@ -49,6 +50,7 @@ fn a_process_of_left_out_cases_only_does_not_start() {
     check_refused(&["--ignored", "first::case_2"], &[]);
     check_refused(&["--ignored", "--exact", "scenario::first::case_3_named"], &[]);
     check_refused(&["--ignored", "--exact", "scenario::second::case_1"], &[]);
+    check_refused(&["--ignored", "--exact", "scenario::repeated::case_3"], &[]);
     check_refused(&["--ignored", "with_values::case_2::more_1"], &[]);
     check_refused(&["--include-ignored", "scenario::", "--skip", "case_1", "--skip", "second", "--skip", "two_of"], &[]);
     let nextest = [("NEXTEST_TEST_PHASE", "run"), ("NEXTEST_TEST_NAME", "scenario::first::case_2")];

@@ -79,6 +79,23 @@ async fn asynchronous(#[case] case: u32) {
     inside("asynchronous", case);
 }
 
+macro_rules! some_of_three {
+    ($($case:literal)*) => {
+        #[rstest]
+        $(
+            #[leased_slot(pool = "behaviour.json")]
+            #[case($case)]
+        )*
+        #[case(3)]
+        #[ignore = "fails"]
+        fn repeated(#[case] case: u32) {
+            inside("repeated", case);
+        }
+    };
+}
+
+some_of_three!(1 2);
+
 /// Of what is left out only the second case runs in an ordinary run.
 #[rstest]
 #[leased_slot(pool = "behaviour.json")]
