@@ -29,6 +29,7 @@ pub use nextest_run::NextestRun;
 pub use request::{PoolInfo, SlotRequest, Waiting};
 pub use run_notes::{AskEnd, LeasedTest, NamedPool, RunFolder, RunNotes, SlotNote};
 pub use slot::Slot;
+pub use turns::NEXTEST_GROUPS;
 pub use who::session_text;
 
 pub(crate) use crate::store::{quiesce, resume};
