@@ -11,7 +11,7 @@ use lease_harness::Wait;
 use lease_harness::harness::{BetweenTests, Ended, PoolInfo, exec, exit_like};
 
 use super::held::{StartedBy, run_watched};
-use super::hold::HeldSlots;
+use super::hold::{HeldSlots, for_run};
 use crate::cli::{LeaseOptions, Reader, lease_option};
 use crate::exit::{self, Failure};
 use crate::inject::{self, CargoConfig, OwnWords};
@@ -74,7 +74,7 @@ impl<'a> Wrapping<'a> {
             return Err(Failure::usage(message));
         }
         if wrap == Wrap::Annotated && hold == Hold::Test {
-            return Ok(Plan { settings, wrap, hold, pool: None });
+            return Ok(Plan { settings, wrap, holder: Holder::Tests(None) });
         }
         let typed = self.lease.pool.as_deref();
         let pool_file = find_pool_file(typed, self.around, &manifests)?;
@@ -82,7 +82,12 @@ impl<'a> Wrapping<'a> {
         let info = checked(&settings, &pool_file)?;
         // The runner starts in its package's folder, so that it is told where the store is.
         let settings = Settings { store: Some(info.store.clone()), ..settings };
-        Ok(Plan { settings, wrap, hold, pool: Some((pool_file, info)) })
+        let pool = PoolAt { file: pool_file, info };
+        let holder = match hold {
+            Hold::Test => Holder::Tests(Some(pool)),
+            Hold::Run => Holder::Run(pool),
+        };
+        Ok(Plan { settings, wrap, holder })
     }
 
     /// Finds what brings our runner in front of the test binaries.
@@ -91,24 +96,24 @@ impl<'a> Wrapping<'a> {
     ///
     /// A configuration of cargo's that cannot be read.
     pub(super) fn prepare(&self, plan: &Plan, cargo: &OsStr, reader: Reader) -> Result<Prepared, Failure> {
-        let Plan { settings, wrap, hold, pool } = plan;
+        let Plan { settings, wrap, holder } = plan;
         let prepared = Prepared { wrap: wrap.clone(), settings: settings.clone(), ..Prepared::default() };
-        let Some((pool_file, info)) = pool else {
+        let Some(pool) = plan.pool() else {
             return Ok(Prepared { env: settings.to_env(self.lease)?, ..prepared });
         };
-        let prepared = Prepared { pool: Some(info.clone()), ..prepared };
+        let prepared = Prepared { pool: Some(pool.info.clone()), ..prepared };
         if *wrap == Wrap::Annotated {
             // The pool is held, so the options that cannot be told to the tests are not lost.
             return Ok(Prepared { env: settings.to_env(&LeaseOptions::default())?, ..prepared });
         }
-        let settings = match hold {
-            Hold::Test => settings.clone(),
+        let settings = match holder {
+            Holder::Tests(_) => settings.clone(),
             // The run has its slots; no test has to wait for others than its own.
-            Hold::Run => Settings { wait: Wait::Forever, ..settings.clone() },
+            Holder::Run(_) => Settings { wait: Wait::Forever, ..settings.clone() },
         };
         let mut ours = vec![path_text("program", &own_program()?)?.to_owned()];
         ours.push(reader.to_word().to_owned());
-        ours.extend(settings.to_words(pool_file)?);
+        ours.extend(settings.to_words(&pool.file)?);
         ours.extend(wrap.to_word());
         let words = self.own_words();
         let config = CargoConfig::read(&words, self.around, reader)?;
@@ -134,9 +139,31 @@ impl Wrapping<'_> {
 pub(super) struct Plan {
     pub(super) settings: Settings,
     wrap: Wrap,
-    pub(super) hold: Hold,
-    /// The pool's file and what it is; none if only the tests know it.
-    pub(super) pool: Option<(PathBuf, PoolInfo)>,
+    pub(super) holder: Holder,
+}
+
+/// Who holds slots, and of which pool.
+pub(super) enum Holder {
+    /// Each test, of this pool; without one only the tests know of which.
+    Tests(Option<PoolAt>),
+    /// The run, for all of its tests.
+    Run(PoolAt),
+}
+
+/// A pool's file and what it is.
+pub(super) struct PoolAt {
+    pub(super) file: PathBuf,
+    pub(super) info: PoolInfo,
+}
+
+impl Plan {
+    /// The pool, if it is known.
+    pub(super) fn pool(&self) -> Option<&PoolAt> {
+        match &self.holder {
+            Holder::Tests(pool) => pool.as_ref(),
+            Holder::Run(pool) => Some(pool),
+        }
+    }
 }
 
 /// What brings our runner in front of the test binaries, and what else cargo or nextest is told.
@@ -167,7 +194,9 @@ pub(super) fn run_cargo(subcommand: &str, wrapping: Wrapping<'_>) -> Result<Exit
     }
     let plan = wrapping.plan(&cargo)?;
     let prepared = wrapping.prepare(&plan, &cargo, Reader::Cargo)?;
-    if plan.hold == Hold::Run && !wrapping.only_builds() {
+    if let Holder::Run(pool) = &plan.holder
+        && !wrapping.only_builds()
+    {
         if wrapping.can_be_built_before() {
             let built = run_watched(command(&prepared, &["--no-run"]), &[], StartedBy::Hand)?;
             if built != Ended::Exited(0) {
@@ -175,7 +204,7 @@ pub(super) fn run_cargo(subcommand: &str, wrapping: Wrapping<'_>) -> Result<Exit
             }
         }
         // Cargo runs one binary after the other.
-        let held = HeldSlots::take(&plan, 1, subcommand, wrapping.around)?;
+        let held = HeldSlots::take(&for_run(&plan.settings, subcommand, wrapping.around), pool, 1)?;
         return Ok(exit_like(&held.run(command(&prepared, &[]), wrapping.between)?));
     }
     Err(become_command(command(&prepared, &[])))

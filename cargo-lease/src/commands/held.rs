@@ -102,17 +102,26 @@ fn run_and_leave(
         held.end_survivors().unwrap_or_else(|error| exit::report(&error));
     }
     let released = held.release();
+    Ok(exit_like(&outcome(ended, released)?))
+}
+
+/// How a command has ended, once its slots are given back. That they could not be is told by an error where nothing else is.
+///
+/// # Errors
+///
+/// As of the command; a lease was lost; the slots could not be given back after a command that succeeded.
+pub(super) fn outcome(ended: Result<Ended, Failure>, given_back: Result<(), SlotError>) -> Result<Ended, Failure> {
     let ended = ended?;
     if let Ended::Lost(sentence) = &ended {
         return Err(Failure::lost(sentence));
     }
-    if let Err(error) = released {
+    if let Err(error) = given_back {
         if error.kind() == SlotErrorKind::Lost || ended == Ended::Exited(0) {
             return Err(error.into());
         }
         exit::report(&error);
     }
-    Ok(exit_like(&ended))
+    Ok(ended)
 }
 
 /// Runs a command to its end, which it also meets if one of these leases is lost; with none it is only waited for.

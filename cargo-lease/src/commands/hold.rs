@@ -5,13 +5,13 @@ use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::thread;
 
 use lease_harness::harness::{BetweenTests, Ended, HeldRun, detached, guard_run, session_text};
-use lease_harness::{Slot, SlotError, SlotErrorKind, SlotRequest, Wait};
+use lease_harness::{Slot, SlotError, SlotRequest, Wait};
 
-use super::cargo::{Plan, own_program};
-use super::held::{StartedBy, acquire, run_watched};
+use super::cargo::{PoolAt, own_program};
+use super::held::{StartedBy, acquire, outcome, run_watched};
 use crate::cli;
 use crate::exit::{self, Failure};
-use crate::resolve::Surroundings;
+use crate::resolve::{Settings, Surroundings};
 
 /// The slots of a run that is about to begin.
 pub(super) struct HeldSlots {
@@ -24,18 +24,16 @@ impl HeldSlots {
     /// # Errors
     ///
     /// The first could not be had, or a signal asked us to end; none is held then.
-    pub(super) fn take(plan: &Plan, n_useful: usize, what: &str, around: &Surroundings) -> Result<Self, Failure> {
-        let (pool_file, info) = plan.pool.as_ref().expect("a run that is held has a pool");
-        let mut settings = plan.settings.clone();
-        settings.session.get_or_insert_with(|| session_text(Some(&around.cwd), None, Some(&format!("{what}, the whole run"))));
-        let mut slots = vec![acquire(settings.request(pool_file))?];
+    pub(super) fn take(settings: &Settings, pool: &PoolAt, n_useful: usize) -> Result<Self, Failure> {
+        let request = || settings.request(&pool.file);
+        let mut slots = vec![acquire(request())?];
         if slots[0].is_joined() {
             return Ok(Self { slots });
         }
-        let n_wanted = n_useful.min(info.slots);
-        slots.extend(take_free(n_wanted - 1, || settings.request(pool_file))?);
+        let n_wanted = n_useful.min(pool.info.slots);
+        slots.extend(take_free(n_wanted - 1, request)?);
         if slots.len() < n_wanted {
-            let (n_held, pool) = (slots.len(), &info.name);
+            let (n_held, pool) = (slots.len(), &pool.info.name);
             let which = format!("{n_held} of the {n_wanted} slots of pool {pool} that would be of use");
             exit::note(&format!("this run holds {which}: no more are free"));
         }
@@ -65,18 +63,15 @@ impl HeldSlots {
         let ended = run_watched(command, &run.loss_watches(), StartedBy::Hand);
         let given_back = run.give_back(ended.as_ref().ok());
         guard.dismiss();
-        let ended = ended?;
-        if let Ended::Lost(sentence) = &ended {
-            return Err(Failure::lost(sentence));
-        }
-        if let Err(error) = given_back {
-            if error.kind() == SlotErrorKind::Lost || ended == Ended::Exited(0) {
-                return Err(error.into());
-            }
-            exit::report(&error);
-        }
-        Ok(ended)
+        outcome(ended, given_back)
     }
+}
+
+/// How a slot is asked for that a whole run holds: it says of which, if nobody said otherwise.
+pub(super) fn for_run(settings: &Settings, what: &str, around: &Surroundings) -> Settings {
+    let said = settings.session.clone();
+    let session = said.unwrap_or_else(|| session_text(Some(&around.cwd), None, Some(&format!("{what}, the whole run"))));
+    Settings { session: Some(session), ..settings.clone() }
 }
 
 /// Takes up to so many free slots, all at once: each may take a while to be made ready.

@@ -13,7 +13,7 @@ use std::ffi::{OsStr, OsString};
 pub(crate) use cargo_config::{CargoConfig, host};
 pub(crate) use groups::{Group, Supply, TestId, groups};
 pub(crate) use list_words::{NoList, list_words, takes_value};
-pub(crate) use nextest_config::{OURS, TestGroup, filter_of, group_name, scripts_without_runner, tool_config};
+pub(crate) use nextest_config::{TestGroup, filter_of, group_name, scripts_without_runner, tool_config};
 pub(crate) use runner_config::runner_words;
 
 /// The words of a wrapped command line that belong to cargo or nextest: those before its first `--`.

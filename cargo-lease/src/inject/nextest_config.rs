@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use lease_harness::harness::NEXTEST_GROUPS;
 use toml::{Table, Value};
 
 use super::TestId;
-
-/// How the names of all our groups begin.
-pub(crate) const OURS: &str = "@tool:lease:";
 
 /// A test group of nextest's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +45,7 @@ test-group = '{name}'
 pub(crate) fn group_name(pools: &[&str]) -> String {
     let legible = pools.join("_and_").replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_', "-");
     let prefix = if legible.starts_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "pool-" };
-    format!("{OURS}{prefix}{legible}")
+    format!("{NEXTEST_GROUPS}{prefix}{legible}")
 }
 
 /// The expression for these tests, out of all that run. Where they are all tests of a binary that run, its id is enough.

@@ -61,12 +61,6 @@ impl HeldRun {
         Ok(Self { id, folder, _place: place, slots, between })
     }
 
-    /// How many there are.
-    #[must_use]
-    pub fn n_slots(&self) -> usize {
-        self.slots.len()
-    }
-
     /// What the run is told by its environment. It does not say that it works in a slot: only who has a turn does.
     #[must_use]
     pub fn envs(&self) -> Vec<(&'static str, String)> {
@@ -130,9 +124,7 @@ impl HeldRun {
         failures.sort_by_key(|error| error.kind() != SlotErrorKind::Lost);
         failures.into_iter().next().map_or(Ok(()), Err)
     }
-}
 
-impl HeldRun {
     /// Waits until no process has a turn, but not for ever.
     fn wait_for_tests(&self) {
         let until = Instant::now() + CLEANUP_GRACE;

@@ -39,6 +39,7 @@ pub use request::{PoolInfo, SlotRequest, Waiting};
 pub use run_notes::{AskEnd, LeasedTest, NamedPool, RunFolder, RunNotes, SlotNote};
 pub use slot::Slot;
 pub use status::status_document;
+pub use turns::NEXTEST_GROUPS;
 pub use who::session_text;
 
 pub(crate) use crate::store::{quiesce, resume};

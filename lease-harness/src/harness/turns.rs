@@ -28,8 +28,8 @@ const UNFIT: &str = "unfit";
 const GROUP: &str = "NEXTEST_TEST_GROUP";
 const GROUP_SLOT: &str = "NEXTEST_TEST_GROUP_SLOT";
 const GLOBAL_SLOT: &str = "NEXTEST_TEST_GLOBAL_SLOT";
-/// How the names of our groups begin.
-const OUR_GROUPS: &str = "@tool:lease:";
+/// How the names of nextest's test groups begin that `cargo lease nextest run` makes: nextest wants it so of those of a tool.
+pub const NEXTEST_GROUPS: &str = "@tool:lease:";
 
 /// The files of turns that this process has looked at; a process that has a turn keeps it, so that it never asks for a second.
 /// A fork has them by its parent, as a program that a test starts does.
@@ -238,7 +238,7 @@ pub(super) fn outlive_this_program() -> io::Result<()> {
 
 /// Where to begin: the place that nobody else has, if the runner's numbers are about these slots.
 fn hint(env: impl Fn(&str) -> Option<String>, n_slots: usize) -> usize {
-    let is_ours = env(GROUP).is_some_and(|group| group.starts_with(OUR_GROUPS));
+    let is_ours = env(GROUP).is_some_and(|group| group.starts_with(NEXTEST_GROUPS));
     let number = env(if is_ours { GROUP_SLOT } else { GLOBAL_SLOT });
     let number: usize = number.and_then(|number| number.parse().ok()).unwrap_or_default();
     number % n_slots.max(1)

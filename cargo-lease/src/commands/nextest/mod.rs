@@ -17,13 +17,13 @@ use self::listing::{Listed, Wanted, reuses_a_build};
 use self::report::Ran;
 use self::schedule::{Schedule, n_in_slots};
 use self::test_command::{TestCommand, Verb};
-use super::cargo::{Plan, Prepared, Wrapping, become_command, cargo_program, without_own_variables};
+use super::cargo::{Holder, PoolAt, Prepared, Wrapping, become_command, cargo_program, without_own_variables};
 use super::held::{StartedBy, acquire, run_around, run_watched};
-use super::hold::HeldSlots;
+use super::hold::{HeldSlots, for_run};
 use crate::cli::Reader;
 use crate::exit::Failure;
 use crate::inject;
-use crate::resolve::{Hold, Settings, Surroundings, has_debugger, nextest_threads, path_text};
+use crate::resolve::{Settings, Surroundings, has_debugger, nextest_threads, path_text};
 
 /// Runs tests below this process, which stays to look after the run; becomes `cargo nextest` for everything else, and
 /// then returns only when that fails.
@@ -61,16 +61,19 @@ impl TestRun<'_> {
         let (wrapping, around) = (self.wrapping, self.wrapping.around);
         let plan = wrapping.plan(self.cargo)?;
         let builds_only = wrapping.only_builds();
-        if let (true, false, Some((pool_file, _))) = (has_debugger(wrapping.words), builds_only, &plan.pool) {
-            return debug(wrapping, &plan.settings, pool_file, self.cargo);
+        if let (true, false, Some(pool)) = (has_debugger(wrapping.words), builds_only, plan.pool()) {
+            return debug(wrapping, &plan.settings, &pool.file, self.cargo);
         }
-        let holds = plan.hold == Hold::Run && !builds_only;
+        let held_pool = match &plan.holder {
+            Holder::Run(pool) if !builds_only => Some(pool),
+            _ => None,
+        };
         let mut prepared = wrapping.prepare(&plan, self.cargo, Reader::Nextest)?;
         if !prepared.injected.is_empty() {
             config::warn_of_scripts(&wrapping.own_words(), around)?;
         }
         let folder = create_folder()?;
-        let wanted = if holds { Wanted::Always } else { Wanted::ForLeasedTests };
+        let wanted = if held_pool.is_some() { Wanted::Always } else { Wanted::ForLeasedTests };
         let listed = match listing::list(&wrapping, self.command, &folder, self.nextest(&prepared), wanted)? {
             Ok(listed) => listed,
             Err(ended) => {
@@ -80,7 +83,10 @@ impl TestRun<'_> {
             }
         };
         // Behind the listing, which builds: nobody needs a slot for that.
-        let held = if holds { self.hold(&plan, &mut prepared, listed.as_ref())? } else { None };
+        let held = match held_pool {
+            Some(pool) => self.hold(&plan.settings, pool, &mut prepared, listed.as_ref())?,
+            None => None,
+        };
         let schedule = match &listed {
             None => Schedule::of_wrapped(&prepared),
             Some(listed) => Schedule::of_list(&prepared, listed, around),
@@ -99,9 +105,15 @@ impl TestRun<'_> {
     }
 
     /// Takes the slots of the run; none if no test needs one.
-    fn hold(&self, plan: &Plan, prepared: &mut Prepared, listed: Option<&Listed>) -> Result<Option<HeldSlots>, Failure> {
+    fn hold(
+        &self,
+        settings: &Settings,
+        pool: &PoolAt,
+        prepared: &mut Prepared,
+        listed: Option<&Listed>,
+    ) -> Result<Option<HeldSlots>, Failure> {
         let n_useful = self.n_useful(listed, prepared)?;
-        let take = || HeldSlots::take(plan, n_useful, "nextest", self.wrapping.around);
+        let take = || HeldSlots::take(&for_run(settings, "nextest", self.wrapping.around), pool, n_useful);
         let held = (0 < n_useful).then(take).transpose()?;
         if let (Some(held), Some(pool)) = (&held, &mut prepared.pool) {
             pool.slots = held.n_slots();

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use lease_harness::harness::{AskEnd, SlotNote};
+use lease_harness::harness::{AskEnd, NEXTEST_GROUPS, SlotNote};
 
 use super::schedule::Schedule;
 use crate::exit;
-use crate::inject::OURS;
 use crate::render::{HeldBack, PoolNeed, Waited, Waits};
 
 /// Which of the tests in the schedule ran.
@@ -50,7 +49,7 @@ fn groups_of_the_user<'a>(notes: &'a [SlotNote], schedule: &Schedule) -> BTreeMa
     for note in notes {
         let (Some(test), Some(group)) = (&note.test, &note.group) else { continue };
         let is_planned = schedule.tests.contains_key(test);
-        if !group.starts_with(OURS) && (group != GLOBAL || is_planned) {
+        if !group.starts_with(NEXTEST_GROUPS) && (group != GLOBAL || is_planned) {
             groups.entry(group).or_default().insert(name(note));
         }
     }
