@@ -128,7 +128,7 @@ impl Wrapping<'_> {
     fn warn_of_misplaced_options(&self) {
         for option in self.own_words().iter().filter_map(|word| lease_option(word)) {
             exit::warn(&format!(
-                "{option} stands behind the command, so it belongs to that; an option of the lease comes in front of it, \
+                "{option} stands behind the command, so it belongs to that; an option of the lease comes before it, \
                  right behind `cargo lease`"
             ));
         }

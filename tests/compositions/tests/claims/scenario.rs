@@ -133,7 +133,8 @@ async fn slot_of_the_process() {
     alone("slot_of_the_process");
 }
 
-#[leased_claims(write("k"), wait = 0)]
+/// Nobody else in an ordinary run has what it does not wait for.
+#[leased_claims(write("impatient"), wait = 0)]
 #[test]
 #[should_panic]
 fn impatient() {

@@ -103,10 +103,10 @@ fn a_slot_is_taken_before_claims_in_either_order() {
 #[test]
 fn claims_that_are_not_had_fail_the_test_also_one_that_should_panic() {
     let package = package();
-    let held = request(&package).read("k").unwrap().acquire().unwrap();
+    let held = request(&package).read("impatient").unwrap().acquire().unwrap();
     let output = package.program(&["--exact", "scenario::impatient"]).output().unwrap();
     assert_eq!(code(&output), Some(101), "{}", said(&output));
-    let sentence = "no claims `write:k` for the test `scenario::impatient`: not all claims could be had: k is held by outside/";
+    let sentence = "no claims `write:impatient` for the test `scenario::impatient`: not all claims could be had: impatient is held by outside/";
     assert!(said(&output).contains(sentence), "{}", said(&output));
     assert_eq!((package.entered(), verdicts(&output)["scenario::impatient"].as_str()), (Vec::new(), "FAILED"));
     held.release().unwrap();
