@@ -13,7 +13,9 @@ use crate::Lab;
 /// If there is no such fixture.
 pub fn fixture(lab: &Lab, name: &str, target: &str) -> PathBuf {
     let to = lab.path(target);
-    write_fixture(name, &to, &|from, to| drop(fs::copy(from, to).expect("a fixture can be copied")));
+    write_fixture(name, &to, &|from, to| {
+        fs::copy(from, to).expect("a fixture can be copied");
+    });
     to
 }
 
