@@ -4,9 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use lease_tests::{Finished, Lab, scratch};
+use lease_tests::{Finished, Lab};
 use serde_json::json;
 
+use crate::solo::package;
 use crate::support::lab;
 
 /// It writes down where it looks for libraries, and works in its slot.
@@ -15,8 +16,7 @@ const TESTS: &str = r#"
 fn looks() {
     let found = std::env::var("NEXTEST_LD_LIBRARY_PATH").unwrap_or_default();
     std::fs::write(std::env::var_os("LAB_FOUND").expect("LAB_FOUND names a file"), found).expect("it can be written");
-    let actor = std::env::var_os("LAB_ACTOR").expect("LAB_ACTOR names the helper program");
-    assert!(std::process::Command::new(actor).args(["note", "ran"]).status().expect("it can be started").success());
+    actor(&["note", "ran"]);
 }
 "#;
 
@@ -30,9 +30,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let lab = lab();
-        let folder = scratch::fixture(&lab, "solo", "solo");
-        fs::remove_file(folder.join("tests/solo.rs")).expect("the fixture has it");
-        fs::write(folder.join("tests/all.rs"), TESTS).expect("the laboratory is writable");
+        let folder = package(&lab, TESTS);
         let archive = lab.path("tests.tar.zst").display().to_string();
         let mut command = lab.cargo(["nextest", "archive", "--archive-file", &archive]);
         command.env("CARGO_TARGET_DIR", folder.join("target")).current_dir(&folder);

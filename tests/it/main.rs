@@ -51,3 +51,5 @@ mod postgres;
 mod scheduling;
 #[cfg(feature = "nextest")]
 mod setup_script;
+#[cfg(feature = "nextest")]
+mod solo;

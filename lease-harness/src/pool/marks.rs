@@ -110,10 +110,10 @@ mod tests {
         let by_run = |found: &Environment<'_>| [is_in_no_slot(found), is_in_slot_of(found, "1")];
         let table: [(&str, bool, [bool; 2]); 12] = [
             ("A=1\0POOL_RUN_TOKEN=t", true, [false, false]),
-            ("POOL_RUN_TOKEN=other\0LEASE_GRANTS=[one, t, two]", true, [false, false]),
+            ("POOL_RUN_TOKEN=other\0LEASE_GRANTS=[one, t, more]", true, [false, false]),
             ("LEASE_GRANTS=t\0POOL_RUN_TOKEN=", true, [false, false]),
-            ("LEASE_GRANTS=[one, t, two]", false, [false, false]),
-            ("POOL_RUN_TOKEN=other\0LEASE_GRANTS=[one, two]", false, [false, false]),
+            ("LEASE_GRANTS=[one, t, more]", false, [false, false]),
+            ("POOL_RUN_TOKEN=other\0LEASE_GRANTS=[one, more]", false, [false, false]),
             ("XPOOL_RUN_TOKEN=t\0POOL_RUN_TOKENS=t\0POOL_RUN_TOKEN", false, [false, false]),
             ("LEASE_HELD_RUN=1\0LEASE_GRANTS=t", true, [true, false]),
             ("LEASE_HELD_RUN=1/a\0LEASE_GRANTS=t\0POOL_RUN_TOKEN=t", true, [false, true]),

@@ -11,9 +11,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use lease_tests::{Finished, Lab, binary, process, reap, scratch, wait};
+use lease_tests::{Lab, binary, reap, wait};
 use serde_json::json;
 
+use crate::solo::{check_said, package, processes_with};
 use crate::support::lab;
 
 /// Tests that do one thing each. Those in `many` use the slot for a while.
@@ -23,11 +24,6 @@ use std::process::Command;
 unsafe extern "C" {
     fn signal(number: i32, handler: usize) -> usize;
     fn close(descriptor: i32) -> i32;
-}
-
-fn actor(args: &[&str]) {
-    let actor = std::env::var_os("LAB_ACTOR").expect("LAB_ACTOR names the helper program");
-    assert!(Command::new(actor).args(args).status().expect("it can be started").success(), "{args:?}");
 }
 
 fn daemon() {
@@ -82,7 +78,7 @@ fn nests() {
 /// As somebody does who starts anew in a process that he got from others.
 fn closes() {
     // SAFETY: nobody in this process uses a file by then, but for the three streams.
-    (3..64).for_each(|descriptor| drop(unsafe { close(descriptor) }));
+    (3..64).for_each(|descriptor| _ = unsafe { close(descriptor) });
     actor(&["work", "50"]);
 }
 
@@ -116,9 +112,7 @@ impl Scene {
     fn new(slots: &[&str]) -> Self {
         let lab = lab();
         lab.write_slots(slots);
-        let folder = scratch::fixture(&lab, "solo", "solo");
-        fs::remove_file(folder.join("tests/solo.rs")).expect("the fixture has it");
-        fs::write(folder.join("tests/all.rs"), TESTS).expect("the laboratory is writable");
+        let folder = package(&lab, TESTS);
         Self { lab, folder }
     }
 
@@ -174,16 +168,7 @@ impl Scene {
     }
 
     fn processes_with(&self, word: &str) -> Vec<u32> {
-        let has_word = |pid: &u32| process::arguments_of(*pid).iter().any(|argument| argument == word);
-        reap::marked(self.lab.id()).into_iter().filter(has_word).collect()
-    }
-}
-
-#[track_caller]
-fn check_said(run: &Finished, parts: &[&str]) {
-    let said = format!("{}{}", run.stdout, run.stderr);
-    for part in parts {
-        assert!(said.contains(part), "{part:?} is not in {}", run.account());
+        processes_with(&self.lab, word)
     }
 }
 

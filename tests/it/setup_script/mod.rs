@@ -9,19 +9,15 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use lease_tests::{Finished, Lab, binary, process, reap, scratch, wait};
+use lease_tests::{Lab, binary, reap, wait};
 
+use crate::solo::{check_said, package, processes_with};
 use crate::support::lab;
 
 /// A test that works until the gate is opened, then ends as it was told; it may be deaf to SIGINT.
 const TESTS: &str = r#"
 unsafe extern "C" {
     fn signal(number: i32, handler: usize) -> usize;
-}
-
-fn actor(args: &[&str]) {
-    let actor = std::env::var_os("LAB_ACTOR").expect("LAB_ACTOR names the helper program");
-    assert!(std::process::Command::new(actor).args(args).status().expect("it can be started").success(), "{args:?}");
 }
 
 #[test]
@@ -67,9 +63,7 @@ impl Scene {
     fn unconfigured(slots: &[&str]) -> Self {
         let lab = lab();
         lab.write_slots(slots);
-        let folder = scratch::fixture(&lab, "solo", "solo");
-        fs::remove_file(folder.join("tests/solo.rs")).expect("the fixture has it");
-        fs::write(folder.join("tests/all.rs"), TESTS).expect("the laboratory is writable");
+        let folder = package(&lab, TESTS);
         fs::create_dir(folder.join(".config")).expect("the laboratory is writable");
         Self { lab, folder }
     }
@@ -108,8 +102,7 @@ impl Scene {
     }
 
     fn processes_with(&self, word: &str) -> Vec<u32> {
-        let has_word = |pid: &u32| process::arguments_of(*pid).iter().any(|argument| argument == word);
-        reap::marked(self.lab.id()).into_iter().filter(has_word).collect()
+        processes_with(&self.lab, word)
     }
 
     /// The slot is free, nothing works on it, and nobody is left who kept it.
@@ -129,12 +122,4 @@ impl Scene {
 fn script(name: &str, options: &str, more: &str) -> String {
     let ours = binary::cargo_lease().display();
     format!("[scripts.setup.{name}]\ncommand = \"{ours} setup-script {options}\"\n{more}\n")
-}
-
-#[track_caller]
-fn check_said(run: &Finished, parts: &[&str]) {
-    let said = format!("{}{}", run.stdout, run.stderr);
-    for part in parts {
-        assert!(said.contains(part), "{part:?} is not in {}", run.account());
-    }
 }
