@@ -131,6 +131,18 @@ fn only_the_named_binaries_are_wrapped_and_grouped() {
 }
 
 /// Without a lock file nobody knows yet whether there are annotated tests, so that a list is asked for first.
+/// These letters are not taken apart, since one is for the run alone.
+#[test]
+fn what_keeps_a_run_from_being_listed_is_noted() {
+    let lab = lab(1);
+    lab.write("tests/it.rs", "#[test] fn passes() {}");
+    for (word, is_noted) in [("-vj2", true), ("-j2", false)] {
+        let _ = fs::remove_file(lab.path("Cargo.lock"));
+        let (_, err) = expect_code(lab.lease(&[]).args(["nextest", "run", word]), 0);
+        assert_eq!(err.contains("does not know nextest's option -vj2"), is_noted, "{word}: {err}");
+    }
+}
+
 #[test]
 fn what_is_wrong_is_told_once_and_in_nextests_words() {
     let lab = lab(1);

@@ -13,7 +13,7 @@ use super::super::cargo::Wrapping;
 use super::super::held::{StartedBy, run_watched};
 use super::archive::Archive;
 use super::test_command::{TestCommand, Verb};
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
 use crate::inject::{NoList, OwnWords, TestId, list_words};
 use crate::resolve::Surroundings;
 
@@ -57,7 +57,7 @@ pub(super) fn list(
     wanted: Wanted,
 ) -> Result<Listing, Failure> {
     let (own, around) = (wrapping.own_words(), wrapping.around);
-    let Some(words) = words(wrapping, command, wanted) else { return Ok(Ok(None)) };
+    let Ok(words) = words(wrapping, command, wanted) else { return Ok(Ok(None)) };
     let archive = Archive::of(&own, folder, around)?;
     let path = folder.path().join("list.json");
     let file = File::create(&path)
@@ -79,23 +79,20 @@ pub(super) fn list(
     }
 }
 
-/// The words of the listing, if one is to be made.
-fn words(wrapping: &Wrapping<'_>, command: TestCommand, wanted: Wanted) -> Option<Vec<OsString>> {
+/// The option for which there is no listing that is wanted, since it is not known here.
+pub(super) fn unknown_option(wrapping: &Wrapping<'_>, command: TestCommand, wanted: Wanted) -> Option<String> {
+    match words(wrapping, command, wanted) {
+        Err(NoList::Unknown(option)) => Some(option),
+        Ok(_) | Err(NoList::OfNoUse) => None,
+    }
+}
+
+fn words(wrapping: &Wrapping<'_>, command: TestCommand, wanted: Wanted) -> Result<Vec<OsString>, NoList> {
     let is_of_use = || wanted == Wanted::Always || may_have_leased_tests(&wrapping.own_words(), wrapping.around);
     if command.verb != Verb::Run || !is_of_use() {
-        return None;
+        return Err(NoList::OfNoUse);
     }
-    match list_words(wrapping.words, command.at) {
-        Ok(words) => Some(words),
-        Err(NoList::OfNoUse) => None,
-        Err(NoList::Unknown(option)) => {
-            exit::note(&format!(
-                "the tests are not listed before the run, since {option} is not among nextest's options that cargo lease knows; what \
-                 tests wait for slots that they take by themselves counts as their time"
-            ));
-            None
-        }
-    }
+    list_words(wrapping.words, command.at)
 }
 
 /// Whether nothing is built or unpacked, so that there is nothing to see either.

@@ -21,7 +21,7 @@ use super::cargo::{Holder, PoolAt, Prepared, Wrapping, become_command, cargo_pro
 use super::held::{StartedBy, acquire, run_around, run_watched};
 use super::hold::{HeldSlots, for_run};
 use crate::cli::Reader;
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 use crate::inject;
 use crate::resolve::{Settings, Surroundings, has_debugger, nextest_threads, path_text};
 
@@ -74,6 +74,7 @@ impl TestRun<'_> {
         }
         let folder = create_folder()?;
         let wanted = if held_pool.is_some() { Wanted::Always } else { Wanted::ForLeasedTests };
+        let unknown = listing::unknown_option(&wrapping, self.command, wanted);
         let listed = match listing::list(&wrapping, self.command, &folder, self.nextest(&prepared), wanted)? {
             Ok(listed) => listed,
             Err(ended) => {
@@ -93,6 +94,8 @@ impl TestRun<'_> {
         };
         let ended = self.run_tests(&prepared, listed.as_ref(), &schedule, &folder, held)?;
         self.report(&ended, &folder, &schedule);
+        // Behind the run: what nextest does not know either is for it to explain.
+        unknown.filter(|_| ended != USAGE).iter().for_each(|option| note_unlisted(option));
         drop(folder);
         Ok(exit_like(&ended))
     }
@@ -170,6 +173,16 @@ impl TestRun<'_> {
         let ran = if *ended == Ended::Exited(0) && !is_rerun { Ran::All } else { Ran::Some };
         report::tell(&folder.notes().slots(), schedule, ran);
     }
+}
+
+/// How nextest ends if it does not know what it was told.
+const USAGE: Ended = Ended::Exited(2);
+
+fn note_unlisted(option: &str) {
+    exit::note(&format!(
+        "the tests were not listed before the run, since cargo lease does not know nextest's option {option}; what tests waited \
+         for slots that they take by themselves counted as their time"
+    ));
 }
 
 fn create_folder() -> Result<RunFolder, Failure> {
