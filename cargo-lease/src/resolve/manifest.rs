@@ -113,6 +113,7 @@ impl PackageTable {
             id: id_of(manifest),
             manifest_path: manifest.to_owned(),
             metadata: json(self.metadata),
+            targets: None,
         }
     }
 }

@@ -9,8 +9,11 @@ use serde_json::Value;
 
 use super::Surroundings;
 use super::manifest::read_workspace;
-use super::pattern::matches_pattern;
+use super::pattern::{matches_pattern, or_nearest};
 use crate::exit::Failure;
+
+/// The keys of our table in a manifest.
+const KEYS: [&str; 3] = ["hold", "pool", "wrap"];
 
 /// What a wrapped command line says about packages.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,9 +66,29 @@ pub(super) struct Package {
     pub(super) manifest_path: PathBuf,
     #[serde(default)]
     pub(super) metadata: Value,
+    /// `None` where only the manifest was read.
+    pub(super) targets: Option<Vec<Target>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Target {
+    name: String,
+    kind: Vec<String>,
 }
 
 impl Package {
+    /// The ids of the binaries that cargo makes of its targets, as nextest has them.
+    fn binary_ids(&self) -> Option<impl Iterator<Item = String>> {
+        let package = &self.name;
+        let id = move |Target { name, kind }: &Target| match kind.first().map_or("", String::as_str) {
+            "custom-build" => None,
+            "test" => Some(format!("{package}::{name}")),
+            kind @ ("bin" | "bench" | "example") => Some(format!("{package}::{kind}/{name}")),
+            _library => Some(package.clone()),
+        };
+        Some(self.targets.as_ref()?.iter().filter_map(id))
+    }
+
     /// Whether a `-p` of cargo's names this package: by name, `name@version`, package id, or a pattern.
     fn is_meant_by(&self, spec: &str) -> bool {
         let (name, version) = spec.split_once('@').unwrap_or((spec, ""));
@@ -143,6 +166,12 @@ impl Project {
         packages.filter(|(_, said)| said != agreed).map(|(package, said)| (package.name.as_str(), said)).collect()
     }
 
+    /// The ids of all binaries of the workspace; `None` where they are not known.
+    pub(super) fn binary_ids(&self) -> Option<Vec<String>> {
+        let of_packages: Option<Vec<_>> = self.metadata.packages.iter().map(Package::binary_ids).collect();
+        Some(of_packages?.into_iter().flatten().collect())
+    }
+
     /// The packages that `-p` names, else the one whose manifest is the nearest.
     fn selected(&self) -> Vec<&Package> {
         let packages = self.metadata.packages.iter();
@@ -212,6 +241,10 @@ fn setting<'a>(metadata: &'a Value, of: &str, key: &str, manifest: PathBuf) -> R
     let Some(lease) = metadata.get("lease") else { return Ok(None) };
     let table = format!("{of}.metadata.lease");
     let Some(members) = lease.as_object() else { return Err(wrong(&manifest, &table, "a table", lease)) };
+    if let Some(unknown) = members.keys().find(|key| !KEYS.contains(&key.as_str())) {
+        let (manifest, meant) = (manifest.display(), or_nearest(unknown, KEYS));
+        return Err(Failure::usage(format!("{manifest}: {table}.{unknown}: there is no such key{meant}")));
+    }
     Ok(members.get(key).map(|value| Setting { value, name: format!("{table}.{key}"), manifest }))
 }
 

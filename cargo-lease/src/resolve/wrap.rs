@@ -1,7 +1,7 @@
 //! Which test binaries run in a slot.
 
-use super::pattern::matches_pattern;
-use super::project::{Place, Setting};
+use super::pattern::{matches_pattern, or_nearest};
+use super::project::{Place, Project, Setting};
 use super::{Manifests, Surroundings};
 use crate::exit::Failure;
 
@@ -21,14 +21,31 @@ pub(crate) enum Wrap {
 ///
 /// # Errors
 ///
-/// A value that is neither word nor binary ids; the message names where it stands.
+/// A value that is neither word nor binary ids; the message names where it stands. An id that no binary of the workspace has:
+/// its tests would be green without a slot.
 pub(crate) fn find_wrap(typed: Option<&str>, manifests: &Manifests<'_>) -> Result<Wrap, Failure> {
-    if let Some(text) = typed.filter(|text| !text.is_empty()) {
-        return Wrap::parse("--wrap", text);
+    let wrap = match typed.filter(|text| !text.is_empty()) {
+        Some(text) => Wrap::parse("--wrap", text)?,
+        None => match manifests.project()? {
+            Some(project) => project.agreed("--wrap", wrap_of, |wrap| format!("wrap = {wrap:?}"))?,
+            None => Wrap::All,
+        },
+    };
+    if let Wrap::Binaries(patterns) = &wrap {
+        check_ids(patterns, manifests)?;
     }
-    match manifests.project()? {
-        Some(project) => project.agreed("--wrap", wrap_of, |wrap| format!("wrap = {wrap:?}")),
-        None => Ok(Wrap::All),
+    Ok(wrap)
+}
+
+fn check_ids(patterns: &[String], manifests: &Manifests<'_>) -> Result<(), Failure> {
+    // A workspace that cargo cannot read is told of where it matters.
+    let Some(known) = manifests.project().ok().flatten().and_then(Project::binary_ids) else { return Ok(()) };
+    match patterns.iter().find(|pattern| !known.iter().any(|id| matches_pattern(pattern, id))) {
+        Some(pattern) => {
+            let meant = or_nearest(pattern, known.iter().map(String::as_str));
+            Err(Failure::usage(format!("wrap names {pattern}: no binary of this workspace has this id{meant}")))
+        }
+        None => Ok(()),
     }
 }
 
@@ -161,8 +178,10 @@ mod tests {
     fn manifests_say_it_in_their_order() {
         let dir = tempfile::tempdir().expect("temporary folder");
         let manifest = dir.path().join("Cargo.toml");
-        std::fs::create_dir(dir.path().join("src")).expect("folder");
-        std::fs::write(dir.path().join("src/lib.rs"), "").expect("file");
+        for (folder, file) in [("src", "src/lib.rs"), ("tests", "tests/it.rs")] {
+            std::fs::create_dir(dir.path().join(folder)).expect("folder");
+            std::fs::write(dir.path().join(file), "").expect("file");
+        }
         let around = Surroundings::of_test(dir.path(), &[]);
         let find = |typed: Option<&str>, tables: &str| {
             let text = format!("[package]\nname = \"p\"\nversion = \"0.1.0\"\n[workspace]\n{tables}");
@@ -182,8 +201,21 @@ mod tests {
                 assert!(error.contains(part), "{part:?} is not in: {error}");
             }
         }
-        let error = find(Some("a b"), "").expect_err("wrong").to_string();
-        assert!(error.contains("--wrap 'a b'"), "{error}");
+        assert_eq!(find(Some("*t"), "").expect("found"), parsed("*t"));
+        for (typed, tables, told) in [
+            (Some("a b"), "", "--wrap 'a b'"),
+            (Some("p::i"), "", "wrap names p::i: no binary of this workspace has this id; did you mean p::it?"),
+            (Some("p,other::it"), "", "wrap names other::it: no binary of this workspace has this id; there are p::it, p"),
+            (
+                None,
+                "[package.metadata.lease]\nwarp = \"p\"\n",
+                "package.metadata.lease.warp: there is no such key; did you mean wrap?",
+            ),
+            (None, "[workspace.metadata.lease]\nslots = 3\n", "workspace.metadata.lease.slots: there is no such key; there are"),
+        ] {
+            let error = find(typed, tables).expect_err("wrong").to_string();
+            assert!(error.contains(told), "{error}");
+        }
     }
 
     #[test]
