@@ -25,16 +25,17 @@ use crate::sys::lock::LockedPlace;
 pub(super) struct Entered<'a> {
     claims: &'a ClaimStore,
     pub(super) now_ms: i64,
+    index: Index,
     _lock: LockedPlace,
 }
 
 impl<'a> Entered<'a> {
     pub(super) fn new(claims: &'a ClaimStore, lock: LockedPlace) -> Self {
-        Self { claims, now_ms: claims.store().now_ms(), _lock: lock }
+        Self { claims, now_ms: claims.store().now_ms(), index: Index::new(claims.dir()), _lock: lock }
     }
 
-    pub(super) fn index(&self) -> Index {
-        Index::new(self.claims.dir())
+    pub(super) fn index(&self) -> &Index {
+        &self.index
     }
 
     fn ledger(&self) -> Ledger {

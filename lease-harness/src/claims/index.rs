@@ -4,8 +4,10 @@
 //! its mode, its key and the file of its owner. A line is written before its lease counts, and stays until somebody finds
 //! that it leads to nothing; so it may say too much, never too little. What counts is the owner's file.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use super::conflict::conflicts_of;
@@ -30,9 +32,11 @@ fn boot_id() -> &'static str {
     BOOT_ID.get_or_init(|| disk::boot_id().unwrap_or_default())
 }
 
+/// The index of a scope. Inside the scope's lock nobody else writes, so that one of these reads each file once.
 pub(super) struct Index {
     dir: PathBuf,
     owners: PathBuf,
+    known: RefCell<BTreeMap<Bucket, Rc<Lines>>>,
 }
 
 /// A lease, as far as looking for conflicts needs it.
@@ -82,7 +86,7 @@ impl Bucket {
 
 impl Index {
     pub(super) fn new(scope: &Path) -> Self {
-        Self { dir: scope.join("index"), owners: scope.join("owners") }
+        Self { dir: scope.join("index"), owners: scope.join("owners"), known: RefCell::default() }
     }
 
     /// Where those stand that may conflict with one of these keys. `None` is everywhere.
@@ -130,6 +134,7 @@ impl Index {
             }
             disk::create_dirs(&self.dir)?;
             let text: String = new.iter().map(|line| format!("{line}\n")).collect();
+            self.known.borrow_mut().remove(&bucket);
             disk::append_at(&known.path, known.text.len() as u64, text.as_bytes(), false)?;
             if n_known / MANY < (n_known + new.len()) / MANY {
                 self.forget_gone(&bucket, owner)?;
@@ -159,12 +164,22 @@ impl Index {
             kept.push_str(&format!("{owner} {mode} {key}\n"));
         }
         if kept.len() < lines.text.len() {
+            self.known.borrow_mut().remove(bucket);
             disk::replace_beside(&lines.path, kept.as_bytes())?;
         }
         Ok(())
     }
 
-    fn lines(&self, bucket: &Bucket) -> ClaimsResult<Lines> {
+    fn lines(&self, bucket: &Bucket) -> ClaimsResult<Rc<Lines>> {
+        if let Some(known) = self.known.borrow().get(bucket) {
+            return Ok(Rc::clone(known));
+        }
+        let lines = Rc::new(self.read(bucket)?);
+        self.known.borrow_mut().insert(bucket.clone(), Rc::clone(&lines));
+        Ok(lines)
+    }
+
+    fn read(&self, bucket: &Bucket) -> ClaimsResult<Lines> {
         let path = self.path(bucket);
         let mut bytes = disk::read(&path)?.unwrap_or_default();
         bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
@@ -182,6 +197,7 @@ impl Index {
 
     /// Makes it anew, for these owners' files with what they hold.
     pub(super) fn rebuild<'a>(&self, held: impl Iterator<Item = (&'a str, &'a ResourceKey, Mode)>) -> ClaimsResult<()> {
+        self.known.borrow_mut().clear();
         disk::remove_tree(&self.dir)?;
         disk::create_dirs(&self.dir)?;
         for (owner, key, mode) in held {

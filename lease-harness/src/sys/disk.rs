@@ -87,17 +87,27 @@ pub(crate) fn read(path: &Path) -> DiskResult<Option<Vec<u8>>> {
 /// The whole file. What is no file, a pipe or a device, is refused: opening it could wait for ever, and reading it need not
 /// end.
 pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    /// Room beyond the length by which the end is seen without a second look.
+    const SPARE: usize = 32;
+    let (file, length) = open_with_length(path, OFlags::empty())?;
     let mut bytes = Vec::new();
-    open_file(path, OFlags::empty())?.read_to_end(&mut bytes)?;
+    bytes.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX).saturating_add(SPARE))?;
+    // A file that is read to its end asks the kernel for its length, and where it stands. We know both.
+    file.take(u64::MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// Opens a file for reading without ever waiting, and refuses what is no file.
 pub(super) fn open_file(path: &Path, more: OFlags) -> io::Result<File> {
+    open_with_length(path, more).map(|(file, _)| file)
+}
+
+fn open_with_length(path: &Path, more: OFlags) -> io::Result<(File, u64)> {
     let file = File::from(rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | more, Mode::empty())?);
-    let kind = file.metadata()?.file_type();
+    let metadata = file.metadata()?;
+    let kind = metadata.file_type();
     match kind.is_file() {
-        true => Ok(file),
+        true => Ok((file, metadata.len())),
         false if kind.is_dir() => Err(Errno::ISDIR.into()),
         false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file")),
     }
