@@ -192,13 +192,14 @@ fn a_killed_wrapper_leaves_nothing() {
     assert_eq!(rest, "");
 }
 
-/// What `nohup` has started outlives who started it, and so do its claims.
+/// What is started as `nohup` does, deaf to SIGHUP, outlives who started it, and so do its claims.
 #[test]
 fn a_command_that_is_to_outlive_its_starter_keeps_its_claims() {
     let lab = Lab::new(1);
     let script = format!(
-        "nohup {PROGRAM} run --claim write:k -- sh -c 'echo in; until test -e gone; do sleep 0.01; done' > out 2>&1 &
-        until grep -q in out; do sleep 0.01; done"
+        "trap '' HUP
+        {PROGRAM} run --claim write:k -- sh -c 'echo in; until test -e gone; do sleep 0.01; done' > out 2>&1 &
+        until grep -q in out; do kill -0 $! || exit; sleep 0.01; done"
     );
     let mut starter = lab.command("sh");
     expect_code(starter.args(["-c", &script]), 0);
