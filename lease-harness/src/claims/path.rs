@@ -36,7 +36,7 @@ impl<'a> ClaimPath<'a> {
     /// Whether everything of the other is in this one.
     pub(super) fn holds(&self, other: &Self) -> bool {
         let checkout = self.checkout.filter(|name| !name.is_empty());
-        let (Some(outer), Some(inner)) = (normal_path(self.path), normal_path(other.path)) else { return false };
+        let (Some(outer), Some(inner)) = (normal(self.path), normal(other.path)) else { return false };
         checkout.is_none_or(|name| other.checkout == Some(name))
             && holds(&reach(without_checkout(&outer)), &reach(without_checkout(&inner)))
     }
@@ -51,6 +51,19 @@ fn split_checkout(text: &str) -> Option<(&str, &str)> {
 /// `None` for what cannot be compared: an empty or absolute path, `~/`, a NUL, a segment `..` or `*`, or one with `->`.
 #[must_use]
 pub fn normal_path(path: &str) -> Option<String> {
+    normal(path).map(Cow::into_owned)
+}
+
+/// The same. Most paths are normal as they are, and each is compared with all others.
+fn normal(path: &str) -> Option<Cow<'_, str>> {
+    let is_plain = |segment| !matches!(segment, "" | "." | ".." | "*");
+    if path.split('/').all(is_plain) && !path.contains(['\\', '\0']) && !path.starts_with("~/") && !path.contains("->") {
+        return Some(path.into());
+    }
+    made_normal(path).map(Cow::Owned)
+}
+
+fn made_normal(path: &str) -> Option<String> {
     let path = path.replace('\\', "/");
     let path = path.strip_prefix("./").unwrap_or(&path);
     if path.starts_with('/') || path.starts_with("~/") || path.contains('\0') {
@@ -67,7 +80,7 @@ pub fn normal_path(path: &str) -> Option<String> {
 /// than the sign says, never less.
 #[must_use]
 pub fn paths_overlap(left: &str, right: &str) -> bool {
-    let (Some(left), Some(right)) = (normal_path(left), normal_path(right)) else { return true };
+    let (Some(left), Some(right)) = (normal(left), normal(right)) else { return true };
     let (left, right) = (reach(without_checkout(&left)), reach(without_checkout(&right)));
     holds(&left, &right) || holds(&right, &left)
 }
@@ -94,6 +107,19 @@ fn holds(folder: &str, path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_normal_stays_as_it_is() {
+        for path in ["a", "a/b", "a b/c.rs", "a/*.rs", "ä/~/b", "a:b", "~", "a-/>b"] {
+            assert_eq!(normal(path).as_deref(), made_normal(path).as_deref(), "{path}");
+            assert!(matches!(normal(path), Some(Cow::Borrowed(_))), "{path}");
+        }
+        for path in ["", "/a", "a/", "a//b", "./a", "a/./b", "..", "a/../b", "*", "a/*/b", "~/a", "a\\b", "..\\a", "a\0", "a->b"]
+        {
+            assert_eq!(normal(path).as_deref(), made_normal(path).as_deref(), "{path}");
+            assert!(!matches!(normal(path), Some(Cow::Borrowed(_))), "{path}");
+        }
+    }
 
     #[test]
     fn a_wildcard_reaches_its_folder() {
