@@ -194,7 +194,7 @@ fn a_run_of_cargos_inside_a_test_of_nextests_is_not_taken_for_that_test() {
     let script = format!(
         "cd inner && export CARGO_TARGET_DIR=target || exit
         {PROGRAM} --no-wait --wrap inner::it test --test it || exit
-        {PROGRAM} --no-wait --wrap outer::it test --lib || exit
+        {PROGRAM} --no-wait --wrap '*::it' test --lib || exit
         {PROGRAM} run -- env -u LEASE_GRANTS {PROGRAM} --no-wait test --test it -- --list"
     );
     let outer = format!(
