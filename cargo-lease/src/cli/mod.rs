@@ -3,7 +3,9 @@
 //! Parsing touches nothing but the words of the command line; what they mean, together with the environment and the
 //! project's files, is decided in [`crate::resolve`].
 
+mod runner;
 pub(crate) mod script;
+mod texts;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -12,6 +14,9 @@ use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, Ty
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use lease_harness::claims::Claim;
+
+pub(crate) use texts::SETUP_IN_NEXTEST;
+use texts::{EXAMPLES, LONG_ABOUT, MORE};
 
 /// The hidden command that cargo and nextest start in front of each test binary.
 pub(crate) const RUNNER: &str = "__runner";
@@ -23,49 +28,6 @@ const WRAPPERS: [&str; 3] = ["test", "nextest", "bench"];
 
 /// Commands that take the lease options after their name as well as before it.
 const TAKE_OPTIONS: [&str; 4] = ["run", "setup-script", "status", "gc"];
-
-const LONG_ABOUT: &str = "\
-Gives every test process a slot of its own, leased from a pool that all runs of this host share.
-
-Many test runs share one machine: worktrees, CI jobs, a hook before a push. They fight over ports, databases and \
-devices. `cargo lease` waits for a free slot of the pool, has it provisioned, shows it to the test as environment \
-variables, keeps it alive while the test runs and gives it back however the test ends.";
-
-/// Kept narrow, so that nothing wraps.
-const EXAMPLES: &str = "\
-Examples:
-  cargo lease test                        cargo test, each binary in a slot of its own
-  cargo lease --wait 10m nextest run      nextest, each test in one; wait ten minutes at most
-  cargo lease run -- psql                 any command in a slot
-  cargo lease status --watch              who holds which slot, and who waits
-
-Lease options come before the command. What follows `test`, `nextest` or `bench` belongs to the wrapped command, \
-word for word; `run` takes options up to its `--`, `setup-script`, `status`, `store` and `pool` take theirs anywhere.";
-
-const MORE: &str = "\
-The pool file is the first that is set of: --pool; LEASE_POOL_FILE; `pool` in [package.metadata.lease]; `pool` in \
-[workspace.metadata.lease]; pool.json beside the workspace's manifest. Options beat the environment, the environment \
-beats the pool file, and an empty value counts as unset.
-
-Exit codes:
-  0    done
-  1    refused: no slot within the time, or it could not be made clean
-  2    usage: a bad option, pool file or owner
-  3    internal error
-  75   the lease was lost while the command ran
-  126  the command could not be started (127: it is not there)
-  else the wrapped command's own";
-
-/// What makes nextest run our setup script, in its own configuration.
-pub(crate) const SETUP_IN_NEXTEST: &str = "\
-\x20 experimental = [\"setup-scripts\"]
-
-  [scripts.setup.lease]
-  command = \"cargo lease setup-script\"
-
-  [[profile.default.scripts]]
-  filter = \"all()\"
-  setup = \"lease\"";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -301,6 +263,13 @@ impl LeaseOptions {
     }
 }
 
+impl Cli {
+    /// A command without options of the lease.
+    fn of_command(command: Command) -> Self {
+        Self { lease: LeaseOptions::default(), wrap: None, hold: None, reset_between: false, command }
+    }
+}
+
 /// The words of a wrapped command.
 #[derive(Args, Debug)]
 pub(crate) struct Wrapped {
@@ -415,29 +384,35 @@ fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::E
     if words.get(1).is_some_and(|word| word == "lease") {
         words.remove(1);
     }
+    if let Some(mut args) = words.split_first().and_then(|(_, words)| runner::parse(words)) {
+        let lease = std::mem::take(&mut args.lease);
+        return Ok(Cli { lease, ..Cli::of_command(Command::Runner(args)) });
+    }
     let Some(at) = command_position(&words) else {
-        return parse_whole(words);
+        return parse_whole(definition(), words);
     };
     let name = words[at].clone();
     if let Some(family) = script::family(&name) {
         words.remove(at);
         let call = script::parse(family, &words[1..])?;
-        let command = Command::Script(Box::new(call));
-        return Ok(Cli { lease: LeaseOptions::default(), wrap: None, hold: None, reset_between: false, command });
+        return Ok(Cli::of_command(Command::Script(Box::new(call))));
     }
     if WRAPPERS.iter().any(|wrapper| name == *wrapper) {
         let theirs = words.split_off(at + 1);
-        let mut cli = parse_whole(words)?;
+        let mut cli = parse_whole(Cli::command(), words)?;
         if let Command::Test(wrapped) | Command::Nextest(wrapped) | Command::Bench(wrapped) = &mut cli.command {
             wrapped.words = theirs;
         }
         return Ok(cli);
     }
-    if TAKE_OPTIONS.iter().any(|command| name == *command) {
+    let takes_options = TAKE_OPTIONS.iter().any(|command| name == *command);
+    if takes_options {
         // One place for all of them, so that a repeated or conflicting option is noticed wherever it stands.
         words[1..=at].rotate_right(1);
     }
-    let mut cli = parse_whole(words).map_err(|error| if name == "run" { without_dashes(error) } else { error })?;
+    // The families have a large definition, and mean nothing to a command that takes its own options.
+    let known = if takes_options { Cli::command() } else { definition() };
+    let mut cli = parse_whole(known, words).map_err(|error| if name == "run" { without_dashes(error) } else { error })?;
     match &mut cli.command {
         Command::Run(RunArgs { lease, .. })
         | Command::SetupScript(SetupScriptArgs { lease, .. })
@@ -454,8 +429,8 @@ fn definition() -> clap::Command {
     Cli::command().subcommands(script::definitions())
 }
 
-fn parse_whole(words: Vec<OsString>) -> Result<Cli, clap::Error> {
-    Cli::from_arg_matches(&definition().try_get_matches_from(words)?)
+fn parse_whole(known: clap::Command, words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&known.try_get_matches_from(words)?)
 }
 
 /// Says what is missing where a word stands that is no option: clap would only say that it did not expect it.
@@ -480,8 +455,12 @@ pub(crate) fn lease_option(word: &OsStr) -> Option<&str> {
 
 /// Where the command's name stands: the first word that is neither an option of ours nor its value.
 fn command_position(words: &[OsString]) -> Option<usize> {
-    let cli = Cli::command();
     let mut at = 1;
+    if words.get(at).is_some_and(|word| !word.as_encoded_bytes().starts_with(b"-")) {
+        // Usually nothing has to be known of the options.
+        return words[at].to_str().map(|_| at);
+    }
+    let cli = Cli::command();
     while let Some(word) = words.get(at) {
         let Some(option) = word.to_str()?.strip_prefix("--") else {
             return (!word.to_str()?.starts_with('-')).then_some(at);

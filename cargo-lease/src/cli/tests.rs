@@ -101,6 +101,40 @@ fn runner_keeps_the_binary_apart_from_the_users_runner() {
 }
 
 #[test]
+fn the_runners_words_mean_what_clap_takes_them_for() {
+    let words = |line: &[&str]| line.iter().map(OsString::from).collect::<Vec<_>>();
+    let by_clap = |line: &[&str]| {
+        let line = [&["cargo-lease"], line].concat();
+        parse_whole(definition(), words(&line)).map(|cli| format!("{:?}", cli.command))
+    };
+    let by_hand = |line: &[&str]| runner::parse(&words(line)).map(|args| format!("{:?}", Command::Runner(args)));
+    let cargo = Reader::Cargo.to_word();
+    let options = ["owner", "owner-pattern", "session", "ttl", "wait-ms", "heartbeat-secs", "wrap", "pool", "store", "via"];
+    let commands = ["provision-cmd", "reset-cmd", "health-cmd", "nudge-cmd"];
+    for (value, binary) in [("x", "/bin/t"), ("", "--"), ("a=b --", "")] {
+        let options: Vec<_> = options.iter().chain(&commands).map(|name| format!("--{name}={value}")).collect();
+        let ours = options.iter().map(String::as_str).chain(["--no-wait", "--via=--flag"]);
+        let line: Vec<_> = [RUNNER, cargo].into_iter().chain(ours).chain(["--", binary, "--list", "--", "-x"]).collect();
+        assert_eq!(by_hand(&line).expect("read"), by_clap(&line).expect("accepted"));
+    }
+    let refused: [&[&str]; 9] = [
+        &[],
+        &[RUNNER],
+        &[RUNNER, "--", "/bin/t"],
+        &[RUNNER, cargo, "--"],
+        &[RUNNER, cargo, "/bin/t"],
+        &[RUNNER, cargo, cargo, "--", "/bin/t"],
+        &[RUNNER, cargo, "--no-wait=1", "--", "/bin/t"],
+        &[RUNNER, cargo, "--ttl=1", "--ttl=1", "--", "/bin/t"],
+        &["run", cargo, "--", "/bin/t"],
+    ];
+    for line in refused {
+        assert_eq!(by_hand(line), None, "{line:?}");
+        assert!(by_clap(line).is_err(), "{line:?}");
+    }
+}
+
+#[test]
 fn mistakes_are_usage_errors_that_name_them() {
     refused(&["statsu"], &["statsu", "status"]);
     refused(&["--pol", "x", "test"], &["--pol", "--pool"]);

@@ -14,7 +14,7 @@ use super::held::{StartedBy, run_watched};
 use super::hold::{HeldSlots, for_run};
 use crate::cli::{LeaseOptions, Reader, lease_option};
 use crate::exit::{self, Failure};
-use crate::inject::{self, CargoConfig, OwnWords};
+use crate::inject::{self, AskedHost, CargoConfig, OwnWords};
 use crate::resolve::{
     Hold, Manifests, Settings, Surroundings, Wrap, find_hold, find_pool_file, find_wrap, passed_over, path_text,
 };
@@ -95,7 +95,7 @@ impl<'a> Wrapping<'a> {
     /// # Errors
     ///
     /// A configuration of cargo's that cannot be read.
-    pub(super) fn prepare(&self, plan: &Plan, cargo: &OsStr, reader: Reader) -> Result<Prepared, Failure> {
+    pub(super) fn prepare(&self, plan: &Plan, host: AskedHost, reader: Reader) -> Result<Prepared, Failure> {
         let Plan { settings, wrap, holder } = plan;
         let prepared = Prepared { wrap: wrap.clone(), settings: settings.clone(), ..Prepared::default() };
         let Some(pool) = plan.pool() else {
@@ -117,8 +117,7 @@ impl<'a> Wrapping<'a> {
         ours.extend(wrap.to_word());
         let words = self.own_words();
         let config = CargoConfig::read(&words, self.around, reader)?;
-        let host = inject::host(cargo, self.around)?;
-        let injected = inject::runner_words(&ours, &config, &words, &host)?;
+        let injected = inject::runner_words(&ours, &config, &words, &host.told(&config)?)?;
         Ok(Prepared { injected, ..prepared })
     }
 }
@@ -192,8 +191,9 @@ pub(super) fn run_cargo(subcommand: &str, wrapping: Wrapping<'_>) -> Result<Exit
     if wrapping.only_asks() {
         return Err(become_command(command(&Prepared::default(), &[])));
     }
+    let host = AskedHost::ask(&cargo, wrapping.around)?;
     let plan = wrapping.plan(&cargo)?;
-    let prepared = wrapping.prepare(&plan, &cargo, Reader::Cargo)?;
+    let prepared = wrapping.prepare(&plan, host, Reader::Cargo)?;
     if let Holder::Run(pool) = &plan.holder
         && !wrapping.only_builds()
     {

@@ -5,9 +5,9 @@
 //! `cfg()` keys), and ours starts it.
 
 use std::collections::{BTreeMap, HashSet};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::str::FromStr;
 
 use cargo_platform::{Cfg, Platform};
@@ -140,14 +140,20 @@ impl<'a> CargoConfig<'a> {
     }
 
     fn rustc_cfgs(&self, target: &str) -> Result<Vec<Cfg>, Failure> {
-        let configured = self.layers.iter().find_map(|layer| {
-            let rustc = layer.table.get("build")?.get("rustc")?.as_str()?;
-            resolved(vec![rustc.to_owned()], &layer.root).pop()
-        });
-        let rustc = self.around.var("RUSTC")?.map(str::to_owned).or(configured);
-        let rustc = rustc.unwrap_or_else(|| "rustc".to_owned());
-        let printed = printed_by(rustc.as_ref(), &["--print", "cfg", "--target", target], self.around)?;
+        let printed = printed_by(self.rustc()?.as_ref(), &["--print", "cfg", "--target", target], self.around)?;
         Ok(printed.lines().filter_map(|line| Cfg::from_str(line).ok()).collect())
+    }
+
+    /// The compiler that cargo uses.
+    fn rustc(&self) -> Result<String, Failure> {
+        let configured = || {
+            self.layers.iter().find_map(|layer| {
+                let rustc = layer.table.get("build")?.get("rustc")?.as_str()?;
+                resolved(vec![rustc.to_owned()], &layer.root).pop()
+            })
+        };
+        let set = self.around.var("RUSTC")?.map(str::to_owned);
+        Ok(set.or_else(configured).unwrap_or_else(|| RUSTC.to_owned()))
     }
 
     fn is_read(&self, layer: &Layer) -> bool {
@@ -165,24 +171,74 @@ impl Layer {
     }
 }
 
-/// The host's target triple, as cargo says it.
-pub(crate) fn host(cargo: &OsStr, around: &Surroundings) -> Result<String, Failure> {
-    let said = printed_by(cargo, &["-vV"], around)?;
-    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).ok_or_else(|| {
+/// The compiler where nobody has named another.
+const RUSTC: &str = "rustc";
+/// What compilers are asked for their host, and cargo where there is none.
+const ABOUT: [&str; 1] = ["-vV"];
+
+/// The host's target triple. The compiler is asked for it before the answer is needed; cargo, which could say it too, looks at
+/// the whole machine first.
+pub(crate) struct AskedHost {
+    cargo: OsString,
+    rustc: String,
+    /// None if it could not be started, or was waited for.
+    asked: Option<Child>,
+}
+
+impl AskedHost {
+    pub(crate) fn ask(cargo: &OsStr, around: &Surroundings) -> Result<Self, Failure> {
+        let rustc = around.var("RUSTC")?.unwrap_or(RUSTC).to_owned();
+        let asked = printing(rustc.as_ref(), &ABOUT, around).spawn().ok();
+        Ok(Self { cargo: cargo.to_owned(), rustc, asked })
+    }
+
+    /// Waits for the answer.
+    pub(crate) fn told(mut self, config: &CargoConfig<'_>) -> Result<String, Failure> {
+        let rustc = config.rustc()?;
+        let said = if rustc == self.rustc {
+            self.asked.take().and_then(|rustc| rustc.wait_with_output().ok()).and_then(|output| printed(output).ok())
+        } else {
+            printed_by(rustc.as_ref(), &ABOUT, config.around).ok()
+        };
+        said.as_deref().and_then(host_in).map_or_else(|| host_of_cargo(&self.cargo, config.around), Ok)
+    }
+}
+
+/// The answer may not be needed.
+impl Drop for AskedHost {
+    fn drop(&mut self) {
+        if let Some(rustc) = &mut self.asked {
+            let _ = rustc.kill();
+            let _ = rustc.wait();
+        }
+    }
+}
+
+fn host_of_cargo(cargo: &OsStr, around: &Surroundings) -> Result<String, Failure> {
+    host_in(&printed_by(cargo, &ABOUT, around)?).ok_or_else(|| {
         Failure::internal("cannot tell the host's target triple", format!("{} -vV printed no host", cargo.display()))
     })
 }
 
+fn host_in(said: &str) -> Option<String> {
+    said.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned)
+}
+
 fn printed_by(program: &OsStr, words: &[&str], around: &Surroundings) -> Result<String, Failure> {
+    let output = printing(program, words, around).output().map_err(|error| Failure::start(program, error))?;
+    printed(output).map_err(|said| Failure::usage(format!("{} {} failed", program.display(), words.join(" "))).because(said))
+}
+
+fn printing(program: &OsStr, words: &[&str], around: &Surroundings) -> Command {
     let mut command = Command::new(program);
-    command.args(words).current_dir(&around.cwd).stdin(Stdio::null());
-    let output = command.output().map_err(|error| Failure::start(program, error))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(Failure::usage(format!("{} {} failed", program.display(), words.join(" "))).because(said))
+    command.args(words).current_dir(&around.cwd).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// What a program has printed, or what it has complained of.
+fn printed(output: Output) -> Result<String, String> {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr).trim().to_owned()) }
 }
 
 fn command_line_layers(given: &OsStr, around: &Surroundings) -> Result<Vec<Layer>, Failure> {

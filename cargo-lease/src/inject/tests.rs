@@ -187,6 +187,23 @@ exec \"$@\"
 ";
 
 /// A package with one test, built into a target folder of its own.
+fn host(cargo: &OsStr, around: &Surroundings) -> String {
+    let config = CargoConfig::read(&OwnWords::new(&[]), around, Reader::Cargo).expect("configuration");
+    AskedHost::ask(cargo, around).and_then(|asked| asked.told(&config)).expect("host")
+}
+
+#[test]
+fn where_no_compiler_can_be_asked_cargo_says_its_host() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    let around = |env: &[(&str, &str)]| Surroundings::of_test(folder.path(), env);
+    let expected = host(&cargo, &around(&[]));
+    assert!(expected.contains('-'), "{expected}");
+    assert_eq!(host(&cargo, &around(&[("RUSTC", "/no/such/rustc")])), expected);
+    write(folder.path(), ".cargo/config.toml", "[build]\nrustc = \"false\"\n");
+    assert_eq!(host(&cargo, &around(&[])), expected);
+}
+
 struct Scratch {
     dir: TempDir,
     cargo: OsString,
@@ -201,7 +218,8 @@ impl Scratch {
         write(dir.path(), "our runner/record", RECORDER);
         write(dir.path(), "home/empty", "");
         let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
-        let host = host(&cargo, &Surroundings::of_process().expect("surroundings")).expect("host");
+        let around = Surroundings::of_process().expect("surroundings");
+        let host = host(&cargo, &around);
         Self { dir, cargo, host }
     }
 

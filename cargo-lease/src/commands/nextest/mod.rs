@@ -22,7 +22,7 @@ use super::held::{StartedBy, acquire, run_around, run_watched};
 use super::hold::{HeldSlots, for_run};
 use crate::cli::Reader;
 use crate::exit::{self, Failure};
-use crate::inject;
+use crate::inject::{self, AskedHost};
 use crate::resolve::{Settings, Surroundings, has_debugger, nextest_threads, path_text};
 
 /// Runs tests below this process, which stays to look after the run; becomes `cargo nextest` for everything else, and
@@ -59,16 +59,18 @@ impl TestRun<'_> {
     /// Runs tests and ends as nextest ended. Cargo becomes nextest, so that this is nextest's parent.
     fn run(self) -> Result<ExitCode, Failure> {
         let (wrapping, around) = (self.wrapping, self.wrapping.around);
+        let host = AskedHost::ask(self.cargo, around)?;
         let plan = wrapping.plan(self.cargo)?;
         let builds_only = wrapping.only_builds();
         if let (true, false, Some(pool)) = (has_debugger(wrapping.words), builds_only, plan.pool()) {
+            drop(host);
             return debug(wrapping, &plan.settings, &pool.file, self.cargo);
         }
         let held_pool = match &plan.holder {
             Holder::Run(pool) if !builds_only => Some(pool),
             _ => None,
         };
-        let mut prepared = wrapping.prepare(&plan, self.cargo, Reader::Nextest)?;
+        let mut prepared = wrapping.prepare(&plan, host, Reader::Nextest)?;
         if !prepared.injected.is_empty() {
             config::warn_of_scripts(&wrapping.own_words(), around)?;
         }
