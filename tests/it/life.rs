@@ -279,3 +279,33 @@ fn a_fork_that_ends_takes_nothing_from_its_parent() {
     assert_eq!((alive, temp.path().join("store/slot-1.json").exists()), (1, true));
     slot.release().unwrap();
 }
+
+/// The parent's thread is not there in the child, which has a lease of its own to keep alive.
+#[test]
+fn a_lease_of_a_fork_is_kept_alive() {
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("pool.json");
+    fs::write(&file, r#"{"slots":[{"id":1}],"ttlMinutes":0.02}"#).unwrap();
+    let request = || lease_harness::SlotRequest::from_file(&file).store(temp.path().join("store"));
+    request().acquire().unwrap().release().unwrap();
+    // SAFETY: the child runs on the only thread that uses the library here, so that none can have held a lock of it.
+    let fork = unsafe { libc::fork() };
+    if fork == 0 {
+        let record = temp.path().join("store/slot-1.json");
+        let is_kept = request().acquire().is_ok_and(|slot| {
+            let first = fs::read(&record).unwrap_or_default();
+            // Twenty lifetimes; a lease that nobody keeps alive is gone after one, and a loss ends this process.
+            let is_renewed = (0..2_400).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                fs::read(&record).is_ok_and(|now| now != first)
+            });
+            slot.release().is_ok() && is_renewed
+        });
+        // SAFETY: nothing of the parent's is run at exit.
+        unsafe { libc::_exit(i32::from(!is_kept)) };
+    }
+    let mut status = -1;
+    // SAFETY: it is our child, and nobody else waits for it.
+    assert_eq!(unsafe { libc::waitpid(fork, &raw mut status, 0) }, fork);
+    assert_eq!(status, 0);
+}

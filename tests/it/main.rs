@@ -13,6 +13,7 @@ mod gc;
 mod killing;
 mod layers;
 mod life;
+mod line;
 mod loss;
 mod mimic;
 mod mistakes;

@@ -263,7 +263,7 @@ fn a_slot_that_is_taken_just_before_another_description_comes_is_seen() {
     let ours = plain(temp.path());
     give_back(&ours, take(&ours));
     // The next id after the queue is locked is that of the description's temporary file.
-    let lock = ours.store().dir().join("pool-queue.json");
+    let lock = ours.store().dir().join(".guard-pool-queue");
     let theirs = interrupted(temp.path(), OTHER, move || lock.exists(), {
         let ours = ours.clone();
         move || tell.send(take(&ours)).unwrap()

@@ -8,7 +8,6 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::OnceLock;
 
 use super::conflict::conflicts_of;
 use super::error::{ClaimsError, ClaimsResult, RECORD_CORRUPT};
@@ -26,11 +25,6 @@ const MANY: usize = 256;
 
 /// The file that tells since which start of the machine the index is kept.
 const BOOT: &str = "boot";
-
-fn boot_id() -> &'static str {
-    static BOOT_ID: OnceLock<String> = OnceLock::new();
-    BOOT_ID.get_or_init(|| disk::boot_id().unwrap_or_default())
-}
 
 /// The index of a scope. Inside the scope's lock nobody else writes, so that one of these reads each file once.
 pub(super) struct Index {
@@ -192,7 +186,7 @@ impl Index {
     /// anew.
     pub(super) fn is_of_this_boot(&self) -> ClaimsResult<bool> {
         let written = disk::read(&self.dir.join(BOOT))?;
-        Ok(written.is_some_and(|written| written == boot_id().as_bytes()))
+        Ok(written.is_some_and(|written| written == disk::boot_id().as_bytes()))
     }
 
     /// Makes it anew, for these owners' files with what they hold.
@@ -203,7 +197,7 @@ impl Index {
         for (owner, key, mode) in held {
             self.add(owner, std::iter::once((key, mode)))?;
         }
-        disk::replace_beside(&self.dir.join(BOOT), boot_id().as_bytes())?;
+        disk::replace_beside(&self.dir.join(BOOT), disk::boot_id().as_bytes())?;
         Ok(())
     }
 

@@ -25,6 +25,11 @@ pub(super) struct Place {
 /// Waits for a slot of each, as long as `wait` says for all together; the slots are in the order of the requests. If one
 /// cannot be had, those that were are given back.
 pub(crate) fn acquire_all(requests: Vec<SlotRequest>, wait: Wait) -> Result<Vec<Slot>, SlotError> {
+    let requests = match <[SlotRequest; 1]>::try_from(requests) {
+        // There is no order of one, so that its pool file is read only once.
+        Ok([request]) => return Ok(vec![request.wait(wait).acquire()?]),
+        Err(requests) => requests,
+    };
     let places = requests.iter().map(SlotRequest::place).collect::<Result<Vec<_>, _>>()?;
     let mut in_order: Vec<_> = places.into_iter().zip(requests.into_iter().enumerate()).collect();
     in_order.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -40,9 +45,7 @@ pub(crate) fn acquire_all(requests: Vec<SlotRequest>, wait: Wait) -> Result<Vec<
         held.insert(request_idx, request.acquire()?);
     }
     let mut slots: Vec<_> = held.into_values().collect();
-    if 1 < slots.len() {
-        introduce(&mut slots);
-    }
+    introduce(&mut slots);
     Ok(slots)
 }
 
@@ -88,6 +91,9 @@ fn introduce(slots: &mut [Slot]) {
 
 /// Refuses pools that set one variable, for who has one environment for all of them: one value would hide the other.
 pub(crate) fn refuse_shared_variables(requests: &[SlotRequest]) -> Result<(), SlotError> {
+    if requests.len() < 2 {
+        return Ok(());
+    }
     let mut known = BTreeMap::<String, String>::new();
     for request in requests {
         let (pool, variables) = request.variables()?;

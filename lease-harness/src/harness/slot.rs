@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde::de::DeserializeOwned;
+use serde_core::de::DeserializeOwned;
 
 use super::child::LossWatch;
 use super::error::{SlotError, SlotErrorKind};

@@ -62,7 +62,10 @@ impl Json {
     /// # Errors
     /// The text is not JSON; the error names line and column.
     pub fn parse_bytes(bytes: &[u8]) -> Result<Self, ParseError> {
-        parse::parse(&String::from_utf8_lossy(bytes))
+        match std::str::from_utf8(bytes) {
+            Ok(text) => parse::parse(text),
+            Err(_) => parse::parse(&String::from_utf8_lossy(bytes)),
+        }
     }
 
     /// The document at the beginning of a text, and what follows it.
@@ -78,6 +81,11 @@ impl Json {
     /// The text for people, as `JSON.stringify(value, null, 2)`: no newline at the end.
     pub fn to_pretty(&self) -> String {
         print::print(self, Some(2))
+    }
+
+    /// The text of `{key: items}` with line breaks and two spaces a level, as [`Json::to_pretty`] writes it.
+    pub(crate) fn pretty_list<'a>(key: &str, items: impl ExactSizeIterator<Item = &'a Object>) -> String {
+        print::print_list(key, items, Some(2))
     }
 
     /// The member `key`, if this is an object that has it.

@@ -2,26 +2,33 @@
 
 use std::collections::{BTreeMap, HashMap, btree_map};
 use std::sync::Arc;
+use std::{iter, slice, vec};
 
 use super::Json;
 
-/// Where a member stands: integer-like keys first, ascending, then the others as they came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    Integer(u32),
-    Inserted(u64),
-}
+/// Most objects have no more members than this; then looking at all of them is the fastest way to find one.
+const FEW: usize = 16;
 
 /// The members of a JSON object in the order JavaScript gives them: integer-like keys ascending, then the others by
 /// insertion.
 ///
 /// Integer-like is the decimal text of a whole number from 0 to 2^32 - 2, without leading zeros.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Object {
-    members: BTreeMap<Place, (Arc<str>, Json)>,
-    /// Where the keys stand that are not integer-like.
-    places: HashMap<Arc<str>, u64>,
-    next: u64,
+    members: Members,
+}
+
+#[derive(Clone)]
+enum Members {
+    /// In order.
+    Few(Vec<(String, Json)>),
+    Many(Box<Many>),
+}
+
+impl Default for Object {
+    fn default() -> Self {
+        Self { members: Members::Few(Vec::new()) }
+    }
 }
 
 impl Object {
@@ -32,24 +39,34 @@ impl Object {
 
     /// How many members there are.
     pub fn len(&self) -> usize {
-        self.members.len()
+        match &self.members {
+            Members::Few(members) => members.len(),
+            Members::Many(many) => many.members.len(),
+        }
     }
 
     /// True if there are no members.
     pub fn is_empty(&self) -> bool {
-        self.members.is_empty()
+        self.len() == 0
     }
 
     /// The member `key`.
     pub fn get(&self, key: &str) -> Option<&Json> {
-        let place = self.place(key)?;
-        self.members.get(&place).map(|(_, value)| value)
+        match &self.members {
+            Members::Few(members) => members.iter().find(|(known, _)| known == key).map(|(_, value)| value),
+            Members::Many(many) => many.members.get(&many.place(key)?).map(|(_, value)| value),
+        }
     }
 
     /// The member `key`.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Json> {
-        let place = self.place(key)?;
-        self.members.get_mut(&place).map(|(_, value)| value)
+        match &mut self.members {
+            Members::Few(members) => members.iter_mut().find(|(known, _)| known == key).map(|(_, value)| value),
+            Members::Many(many) => {
+                let place = many.place(key)?;
+                many.members.get_mut(&place).map(|(_, value)| value)
+            }
+        }
     }
 
     /// Whether there is a member `key`.
@@ -66,6 +83,72 @@ impl Object {
         if let Some(old) = self.get_mut(&key) {
             return Some(std::mem::replace(old, value));
         }
+        match &mut self.members {
+            Members::Few(members) if members.len() < FEW => members.insert(place_among(members, &key), (key, value)),
+            Members::Few(members) => {
+                let mut many = Many::default();
+                members.drain(..).chain(iter::once((key, value))).for_each(|(key, value)| many.add(key, value));
+                self.members = Members::Many(Box::new(many));
+            }
+            Members::Many(many) => many.add(key, value),
+        }
+        None
+    }
+
+    /// Takes the member `key` out.
+    pub fn remove(&mut self, key: &str) -> Option<Json> {
+        match &mut self.members {
+            Members::Few(members) => {
+                let place = members.iter().position(|(known, _)| known == key)?;
+                Some(members.remove(place).1)
+            }
+            Members::Many(many) => {
+                let place = many.place(key)?;
+                many.places.remove(key);
+                many.members.remove(&place).map(|(_, value)| value)
+            }
+        }
+    }
+
+    /// The members in order.
+    pub fn iter(&self) -> Iter<'_> {
+        Iter(match &self.members {
+            Members::Few(members) => Each::Few(members.iter()),
+            Members::Many(many) => Each::Many(many.members.values()),
+        })
+    }
+
+    /// The keys in order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.iter().map(|(key, _)| key)
+    }
+}
+
+/// Where a new key belongs among a few.
+fn place_among(members: &[(String, Json)], key: &str) -> usize {
+    let Some(number) = integer_like(key) else { return members.len() };
+    members.iter().take_while(|(known, _)| integer_like(known).is_some_and(|known| known < number)).count()
+}
+
+/// So many members that one is found by an index.
+#[derive(Clone, Default)]
+struct Many {
+    members: BTreeMap<Place, (Arc<str>, Json)>,
+    /// Where the keys stand that are not integer-like.
+    places: HashMap<Arc<str>, u64>,
+    next: u64,
+}
+
+/// Where a member stands: integer-like keys first, ascending, then the others as they came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Integer(u32),
+    Inserted(u64),
+}
+
+impl Many {
+    /// Adds a member whose key is not there.
+    fn add(&mut self, key: String, value: Json) {
         let key: Arc<str> = key.into();
         let place = match integer_like(&key) {
             Some(number) => Place::Integer(number),
@@ -76,24 +159,6 @@ impl Object {
             }
         };
         self.members.insert(place, (key, value));
-        None
-    }
-
-    /// Takes the member `key` out.
-    pub fn remove(&mut self, key: &str) -> Option<Json> {
-        let place = self.place(key)?;
-        self.places.remove(key);
-        self.members.remove(&place).map(|(_, value)| value)
-    }
-
-    /// The members in order.
-    pub fn iter(&self) -> Iter<'_> {
-        Iter(self.members.values())
-    }
-
-    /// The keys in order.
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.iter().map(|(key, _)| key)
     }
 
     fn place(&self, key: &str) -> Option<Place> {
@@ -141,23 +206,38 @@ impl<K: Into<String>, V: Into<Json>> Extend<(K, V)> for Object {
 
 /// The members of an [`Object`] in order.
 #[derive(Clone)]
-pub struct Iter<'a>(btree_map::Values<'a, Place, (Arc<str>, Json)>);
+pub struct Iter<'a>(Each<'a>);
+
+#[derive(Clone)]
+enum Each<'a> {
+    Few(slice::Iter<'a, (String, Json)>),
+    Many(btree_map::Values<'a, Place, (Arc<str>, Json)>),
+}
 
 impl<'a> Iterator for Iter<'a> {
     type Item = (&'a str, &'a Json);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next().map(|(key, value)| (&**key, value))
+        match &mut self.0 {
+            Each::Few(rest) => rest.next().map(|(key, value)| (&**key, value)),
+            Each::Many(rest) => rest.next().map(|(key, value)| (&**key, value)),
+        }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
+        match &self.0 {
+            Each::Few(rest) => rest.size_hint(),
+            Each::Many(rest) => rest.size_hint(),
+        }
     }
 }
 
 impl DoubleEndedIterator for Iter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.0.next_back().map(|(key, value)| (&**key, value))
+        match &mut self.0 {
+            Each::Few(rest) => rest.next_back().map(|(key, value)| (&**key, value)),
+            Each::Many(rest) => rest.next_back().map(|(key, value)| (&**key, value)),
+        }
     }
 }
 
@@ -173,17 +253,28 @@ impl<'a> IntoIterator for &'a Object {
 }
 
 /// The members of an [`Object`] in order, taken out.
-pub struct IntoIter(btree_map::IntoValues<Place, (Arc<str>, Json)>);
+pub struct IntoIter(EachOut);
+
+enum EachOut {
+    Few(vec::IntoIter<(String, Json)>),
+    Many(btree_map::IntoValues<Place, (Arc<str>, Json)>),
+}
 
 impl Iterator for IntoIter {
     type Item = (String, Json);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next().map(|(key, value)| (key.as_ref().to_owned(), value))
+        match &mut self.0 {
+            EachOut::Few(rest) => rest.next(),
+            EachOut::Many(rest) => rest.next().map(|(key, value)| (key.as_ref().to_owned(), value)),
+        }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
+        match &self.0 {
+            EachOut::Few(rest) => rest.size_hint(),
+            EachOut::Many(rest) => rest.size_hint(),
+        }
     }
 }
 
@@ -194,6 +285,9 @@ impl IntoIterator for Object {
     type IntoIter = IntoIter;
 
     fn into_iter(self) -> IntoIter {
-        IntoIter(self.members.into_values())
+        IntoIter(match self.members {
+            Members::Few(members) => EachOut::Few(members.into_iter()),
+            Members::Many(many) => EachOut::Many(many.members.into_values()),
+        })
     }
 }

@@ -3,7 +3,7 @@
 use std::slice;
 
 use super::text::{is_plain, utf16_units};
-use super::{Iter, Json, number_text};
+use super::{Iter, Json, Object, number_text};
 
 /// A list or object whose end was not written yet.
 enum Open<'a> {
@@ -14,33 +14,29 @@ enum Open<'a> {
 /// The text of a value; `indent` is the number of spaces a level, none for the compact form.
 pub(super) fn print(value: &Json, indent: Option<usize>) -> String {
     let mut out = Printer { text: String::new(), indent, depth: 0 };
-    let mut open: Vec<Open<'_>> = Vec::new();
-    open.extend(out.begin(value));
-    while let Some(frame) = open.last_mut() {
-        match frame {
-            Open::Array(rest) => match rest.next() {
-                Some(item) => {
-                    out.separate();
-                    open.extend(out.begin(item));
-                }
-                None => {
-                    out.end(']');
-                    open.pop();
-                }
-            },
-            Open::Object(rest) => match rest.next() {
-                Some((key, member)) => {
-                    out.separate();
-                    out.key(key);
-                    open.extend(out.begin(member));
-                }
-                None => {
-                    out.end('}');
-                    open.pop();
-                }
-            },
+    let first = out.begin(value);
+    out.finish(first);
+    out.text
+}
+
+/// The text of an object with one member, a list of objects, which need not be parts of a document for that.
+pub(super) fn print_list<'a>(key: &str, items: impl ExactSizeIterator<Item = &'a Object>, indent: Option<usize>) -> String {
+    let mut out = Printer { text: String::new(), indent, depth: 0 };
+    out.open('{');
+    out.separate();
+    out.key(key);
+    if items.len() == 0 {
+        out.text.push_str("[]");
+    } else {
+        out.open('[');
+        for members in items {
+            out.separate();
+            let first = out.begin_object(members);
+            out.finish(first);
         }
+        out.end(']');
     }
+    out.end('}');
     out.text
 }
 
@@ -51,6 +47,36 @@ struct Printer {
 }
 
 impl Printer {
+    /// Writes what was begun to its end.
+    fn finish<'a>(&mut self, begun: Option<Open<'a>>) {
+        let mut open: Vec<Open<'a>> = begun.into_iter().collect();
+        while let Some(frame) = open.last_mut() {
+            match frame {
+                Open::Array(rest) => match rest.next() {
+                    Some(item) => {
+                        self.separate();
+                        open.extend(self.begin(item));
+                    }
+                    None => {
+                        self.end(']');
+                        open.pop();
+                    }
+                },
+                Open::Object(rest) => match rest.next() {
+                    Some((key, member)) => {
+                        self.separate();
+                        self.key(key);
+                        open.extend(self.begin(member));
+                    }
+                    None => {
+                        self.end('}');
+                        open.pop();
+                    }
+                },
+            }
+        }
+    }
+
     /// Writes a value, or the beginning of a list or object that has something in it.
     fn begin<'a>(&mut self, value: &'a Json) -> Option<Open<'a>> {
         match value {
@@ -61,17 +87,22 @@ impl Printer {
             Json::Number(_) => self.text.push_str("null"),
             Json::String(string) => quote(string, &mut self.text),
             Json::Array(items) if items.is_empty() => self.text.push_str("[]"),
-            Json::Object(members) if members.is_empty() => self.text.push_str("{}"),
             Json::Array(items) => {
                 self.open('[');
                 return Some(Open::Array(items.iter()));
             }
-            Json::Object(members) => {
-                self.open('{');
-                return Some(Open::Object(members.iter()));
-            }
+            Json::Object(members) => return self.begin_object(members),
         }
         None
+    }
+
+    fn begin_object<'a>(&mut self, members: &'a Object) -> Option<Open<'a>> {
+        if members.is_empty() {
+            self.text.push_str("{}");
+            return None;
+        }
+        self.open('{');
+        Some(Open::Object(members.iter()))
     }
 
     fn open(&mut self, bracket: char) {
@@ -103,8 +134,14 @@ impl Printer {
 
     fn new_line(&mut self) {
         if let Some(indent) = self.indent {
+            const BLANKS: &str = "                                ";
             self.text.push('\n');
-            self.text.extend(std::iter::repeat_n(' ', indent * self.depth));
+            let mut left = indent * self.depth;
+            while left != 0 {
+                let n_blanks = left.min(BLANKS.len());
+                self.text.push_str(&BLANKS[..n_blanks]);
+                left -= n_blanks;
+            }
         }
     }
 }
@@ -112,7 +149,14 @@ impl Printer {
 fn quote(string: &str, out: &mut String) {
     out.push('"');
     if is_plain(string) {
-        string.chars().for_each(|char| escape(char, out));
+        let mut rest = string;
+        // What needs an escape is a byte by itself.
+        while let Some(place) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | ..=0x1F)) {
+            out.push_str(&rest[..place]);
+            escape(char::from(rest.as_bytes()[place]), out);
+            rest = &rest[place + 1..];
+        }
+        out.push_str(rest);
     } else {
         for unit in char::decode_utf16(utf16_units(string)) {
             match unit {

@@ -278,3 +278,33 @@ fn documents_go_to_serde_and_back() {
     assert_eq!(back.get("f"), Some(&Json::from(1.5)));
     assert_eq!(back.get("l").unwrap().to_text(), "[null]");
 }
+
+#[test]
+fn a_list_of_objects_is_written_as_the_document_that_it_makes() {
+    let items = ["{}", "{\"a\":[1,{}],\"b\":\"\\n\"}", "{\"c\":{\"d\":null}}"].map(|text| Json::parse(text).unwrap());
+    for n_items in 0..=items.len() {
+        let document = object([("entries", Json::Array(items[..n_items].to_vec()))]);
+        let members = items[..n_items].iter().map(|item| item.as_object().unwrap());
+        assert_eq!(Json::pretty_list("entries", members), document.to_pretty());
+    }
+}
+
+/// One member more than what is looked through, and what is then found by an index.
+#[test]
+fn an_object_is_the_same_whether_it_has_few_members_or_many() {
+    let keys = |n: usize| (0..n).map(|number| if number % 3 == 0 { format!("{}", 100 - number) } else { format!("k{number}") });
+    for n in [15, 16, 17, 18, 40] {
+        let mut object: Object = keys(n).map(|key| (key.clone(), key)).collect();
+        let numbers: Vec<u32> = object.keys().map_while(|key| key.parse().ok()).collect();
+        assert_eq!(numbers.len(), n.div_ceil(3));
+        assert!(numbers.is_sorted(), "{numbers:?}");
+        let others: Vec<_> = object.keys().skip(numbers.len()).map(str::to_owned).collect();
+        assert_eq!(others, keys(n).filter(|key| key.starts_with('k')).collect::<Vec<_>>());
+        for key in keys(n) {
+            assert_eq!(object.get(&key).and_then(Json::as_str), Some(&*key));
+            assert!(object.insert(key.clone(), "new").is_some());
+            assert_eq!(object.remove(&key).as_ref().and_then(Json::as_str), Some("new"));
+        }
+        assert!(object.is_empty());
+    }
+}

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use super::error::PoolResult;
 use super::prepare::{HeldSlot, Preparing};
-use super::queue::{Entry, Mode, Queue};
+use super::queue::{Entry, Mode};
 use super::slot::SlotDef;
 use super::standoff::Holding;
+use super::sweep::Seen;
 use super::{Pool, decide, eta};
 use crate::json::{Json, object};
 use crate::store::{AcquireRequest, Acquired, Found, Record};
+use crate::sys::clock;
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -157,16 +159,27 @@ impl Pool {
     pub fn acquire(&self, wanted: &SlotWanted<'_>, on_look: &mut OnLook<'_>) -> PoolResult<Outcome> {
         self.store.fence().check(wanted.owner)?;
         self.agree_on_description(wanted.owner)?;
-        self.sweep(wanted.owner)?;
         let id = wanted.request_id.map_or_else(|| self.store.ids().fresh(), str::to_owned);
         let mut request = Request { id, mode: Mode::Blocking, is_queued: false, wanted };
-        let waiting = self.waiting(self.store.now_ms())?;
-        if let Some(held) = self.try_take(&request, &waiting)? {
-            return Ok(Outcome::Granted(Box::new(held)));
-        }
+        let line = self.line()?;
+        // Who does not wait is told the truth, and whoever waits finds it out.
+        let crowd = if wanted.wait == Wait::No { None } else { line.crowd(self.file.slots().len()) };
+        let n_waiting = match crowd {
+            Some(n_waiting) => n_waiting,
+            None => {
+                let (_, seen) = self.sweep_and_look_behind(wanted.owner, line.into_queue())?;
+                if let Some(held) = self.try_take(&request, &seen, seen.waiting.len())? {
+                    return Ok(Outcome::Granted(Box::new(held)));
+                }
+                seen.waiting.len()
+            }
+        };
         if wanted.wait == Wait::No {
-            let position = waiting.len() + 1;
+            let position = n_waiting + 1;
             return Ok(Outcome::Saturated { position, eta_ms: eta::wait_ms(position, self.moving_avg_ms()?) });
+        }
+        if !self.is_agreed_on()? {
+            self.agree_on_description(wanted.owner)?;
         }
         request.is_queued = true;
         self.wait_in_queue(&request, on_look)
@@ -177,37 +190,37 @@ impl Pool {
     /// # Errors
     /// As [`Pool::acquire`].
     pub fn try_grant(&self, entry_id: &str, owner: &str, ttl_minutes: Option<f64>) -> PoolResult<Option<HeldSlot>> {
-        self.sweep(owner)?;
-        let waiting = Queue { entries: self.waiting(self.store.now_ms())?, damaged: false };
-        let Some(place) = waiting.place_of(entry_id) else { return Ok(None) };
-        let entry = &waiting.entries[place];
+        let (_, seen) = self.sweep_and_look(owner)?;
+        let Some(place) = seen.place_of(entry_id) else { return Ok(None) };
+        let entry = &seen.waiting[place];
         if entry.owner() != Some(owner) {
             return Ok(None);
         }
         let wanted = SlotWanted { session: entry.session(), ttl_minutes, ..SlotWanted::by(owner) };
         let request = Request { id: entry_id.to_owned(), mode: entry.mode(), is_queued: true, wanted: &wanted };
-        self.try_take(&request, &waiting.entries[..place])
+        self.try_take(&request, &seen, place)
     }
 
-    /// Takes a free slot if there are more than waiters ahead, and makes it ready.
-    pub(super) fn try_take(&self, request: &Request<'_>, ahead: &[Entry]) -> PoolResult<Option<HeldSlot>> {
-        let now = self.store.now_ms();
-        let mut free = Vec::new();
-        let mut holding = Vec::new();
-        for slot in self.file.slots() {
-            match self.store.found(slot.kind())? {
-                Found::Lease(record) if !self.store.is_dead(slot.kind(), &record, now) => holding.push(request_of(&record)),
-                _ => free.push(slot),
-            }
-        }
-        let holds = |id: &str| holding.iter().flatten().any(|held| held == id);
-        let ahead = decide::waiting_ahead(ahead.iter().map(Entry::id), ahead.len(), holds);
-        if !decide::may_take(free.len(), ahead) {
+    /// Takes a free slot if there are more than those who wait before `place`, and makes it ready.
+    pub(super) fn try_take(&self, request: &Request<'_>, seen: &Seen<'_>, place: usize) -> PoolResult<Option<HeldSlot>> {
+        let holds = |id: &str| seen.holding.iter().any(|held| held == id);
+        let ahead = decide::waiting_ahead(seen.waiting.iter().map(Entry::id), place, holds);
+        if !decide::may_take(seen.n_free(), ahead) {
             return Ok(None);
         }
-        for slot in free {
+        self.take_one_of(request, seen.free())
+    }
+
+    /// Takes the first of these slots that is free, and makes it ready.
+    pub(super) fn take_one_of<'a>(
+        &self,
+        request: &Request<'_>,
+        slots: impl Iterator<Item = &'a SlotDef>,
+    ) -> PoolResult<Option<HeldSlot>> {
+        for slot in slots {
+            let asked = clock::since_boot();
             if let Some(record) = self.take(request, slot)? {
-                return Preparing { pool: self, request, slot, record: &record }.finish();
+                return Preparing { pool: self, request, slot, record: &record, asked }.finish();
             }
         }
         Ok(None)
@@ -215,11 +228,6 @@ impl Pool {
 
     /// Acquires a slot's lease; `None` if somebody was faster.
     fn take(&self, request: &Request<'_>, slot: &SlotDef) -> PoolResult<Option<Record>> {
-        if let Found::Lease(record) = self.store.found(slot.kind())?
-            && !self.end_survivors(slot, &record)
-        {
-            return Ok(None);
-        }
         let wanted = request.wanted;
         let session = wanted.session.unwrap_or(wanted.owner);
         let payload = object([
@@ -233,8 +241,13 @@ impl Pool {
             Acquired::Held { .. } => Ok(None),
             Acquired::Acquired { record, previous, kind } => {
                 if let Some(previous) = previous {
-                    if let Found::Lease(record) = &previous {
-                        self.forget_grant_of(slot.kind(), record);
+                    // Since our look somebody has taken it, and is gone.
+                    if let Found::Lease(dead) = &previous {
+                        self.forget_grant_of(slot.kind(), dead);
+                        if !self.end_survivors(slot, dead) {
+                            self.store.release(slot.kind(), wanted.owner, record.token().unwrap_or_default())?;
+                            return Ok(None);
+                        }
                     }
                     let shown = previous.to_json(&kind);
                     self.journal("slot_takeover_on_grant", [("slot_id", slot.id().clone()), ("previous", shown)]);
@@ -246,14 +259,18 @@ impl Pool {
 
     /// Acquires with what we add to a payload: proof of life and fence number.
     pub(super) fn acquire_lease(&self, lease: &AcquireRequest<'_>) -> PoolResult<Acquired> {
-        let Some(proof) = self.store.proof_of_life()? else { return Ok(self.store.acquire(lease)?) };
+        if !self.store.has_additions() {
+            return Ok(self.store.acquire(lease)?);
+        }
         let fenced = |fence: u64| {
             let mut payload = lease.payload.clone();
-            if let Some(members) = payload.as_object_mut() {
+            // Inside the critical section it is known whether the store is still the one that it was.
+            let proof = self.store.proof_of_life()?;
+            if let (Some(members), Some(proof)) = (payload.as_object_mut(), proof) {
                 members.insert("alive", proof.id());
                 members.insert("fence", fence);
             }
-            payload
+            Ok(payload)
         };
         Ok(self.store.acquire_fenced(lease, fenced)?)
     }

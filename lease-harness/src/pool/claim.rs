@@ -9,6 +9,7 @@ use super::{Pool, eta};
 use crate::json::{Json, Object, object};
 use crate::store::{self, Found, Record, Refreshed};
 use crate::sys::disk;
+use crate::sys::watch::Watch;
 
 /// What a claim finds.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,7 +164,10 @@ impl Pool {
     /// # Errors
     /// As [`Pool::claim`].
     pub fn claim_within(&self, request_id: &str, owner: &str, limit: Duration) -> PoolResult<Claimed> {
-        let (watch, begun) = (self.watch(), Instant::now());
+        let (pool, grants) = (self.dir(), self.path(FOLDER));
+        let folders: Vec<_> = [&*pool, &*grants].into_iter().filter(|folder| folder.is_dir()).collect();
+        let watch = Watch::new(&folders, Vec::new());
+        let begun = Instant::now();
         loop {
             let (position, eta_ms) = match self.claim(request_id, owner)? {
                 Claimed::Queued { position, eta_ms, .. } => (position, eta_ms),

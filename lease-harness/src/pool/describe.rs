@@ -1,8 +1,10 @@
 //! Two files that describe one pool differently would hand out one slot as two things. They are refused.
 
+use std::sync::PoisonError;
+
 use super::Pool;
 use super::error::{PoolError, PoolResult};
-use super::queue::LockedQueue;
+use super::queue_lock::QueueLock;
 use crate::json::Json;
 use crate::store::Found;
 use crate::sys::disk;
@@ -11,23 +13,22 @@ use crate::sys::disk;
 pub(super) const AGREED: &str = ".pool.json";
 
 impl Pool {
-    /// Checks that whoever uses the pool now describes it as we do; if nobody does, our description counts from now on.
+    /// Checks that whoever uses the pool now describes it as we do; if nobody does, our description counts from now on. Whether
+    /// that is still so is asked when a slot is ours.
     pub(super) fn agree_on_description(&self, owner: &str) -> PoolResult<()> {
-        if !self.store.has_additions() {
-            return Ok(());
-        }
-        let ours = self.description();
-        if self.agreed()?.as_ref() == Some(ours) {
+        let has_agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        if has_agreed || self.is_agreed_on()? {
             return Ok(());
         }
         self.sweep(owner)?;
-        let _locked = LockedQueue::lock(self, owner)?;
-        let Some(theirs) = self.agreed()? else { return self.write_file(AGREED, &ours.to_text()) };
-        if theirs == *ours {
+        let _lock = QueueLock::take(self, owner)?;
+        let (ours, text) = (self.file.describe(), self.description());
+        let Some(theirs) = self.agreed()? else { return self.write_file(AGREED, text) };
+        if theirs == ours {
             return Ok(());
         }
         if !self.is_in_use(&theirs)? {
-            self.write_file(AGREED, &ours.to_text())?;
+            self.write_file(AGREED, text)?;
             // Somebody may have taken a slot in between. It looks at our description after that, and we look at its slot
             // after writing, so at least one sees the other.
             if !self.is_in_use(&theirs)? {
@@ -35,26 +36,47 @@ impl Pool {
             }
             self.write_file(AGREED, &theirs.to_text())?;
         }
-        Err(self.disagreement(&theirs, ours))
+        Err(self.disagreement(&theirs, &ours))
     }
 
     /// Checks, once a slot is ours, that nobody has come with another description between the first check and the taking.
     pub(super) fn agree_still(&self, owner: &str) -> PoolResult<()> {
-        let ours = self.description();
-        let differs = |agreed: &Json| agreed != ours;
-        if !self.store.has_additions() || !self.agreed()?.is_some_and(|agreed| differs(&agreed)) {
+        if self.is_agreed_on()? {
             return Ok(());
         }
+        let ours = self.file.describe();
         // Whoever is about to change it takes that back when it sees our slot.
-        let _locked = LockedQueue::lock(self, owner)?;
-        match self.agreed()?.filter(differs) {
-            Some(theirs) => Err(self.disagreement(&theirs, ours)),
-            None => Ok(()),
+        let _lock = QueueLock::take(self, owner)?;
+        match self.agreed()? {
+            Some(theirs) if theirs == ours => Ok(()),
+            Some(theirs) => Err(self.disagreement(&theirs, &ours)),
+            // The store was deleted, or only that file.
+            None => self.write_file(AGREED, self.description()),
         }
     }
 
-    fn description(&self) -> &Json {
-        self.description.get_or_init(|| self.file.describe())
+    /// Whether others describe it as we do, as far as the file is there that says so. One that was ours and is as it was is not
+    /// read again.
+    pub(super) fn is_agreed_on(&self) -> PoolResult<bool> {
+        if !self.store.has_additions() {
+            return Ok(true);
+        }
+        let mut known = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        // The stamp first: what is written after it has another.
+        let stamp = disk::stamp(&self.path(AGREED));
+        if stamp.is_some() && *known == stamp {
+            return Ok(true);
+        }
+        let bytes = disk::read(&self.path(AGREED))?.unwrap_or_default();
+        // Another program's text of the same may look different.
+        let is_ours = bytes == self.description().as_bytes()
+            || Json::parse_bytes(&bytes).is_ok_and(|agreed| agreed == self.file.describe());
+        *known = stamp.filter(|_| is_ours);
+        Ok(is_ours)
+    }
+
+    fn description(&self) -> &str {
+        self.description.get_or_init(|| self.file.description())
     }
 
     fn agreed(&self) -> PoolResult<Option<Json>> {

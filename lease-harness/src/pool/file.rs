@@ -209,6 +209,11 @@ impl PoolFile {
     /// attributes may differ, for example between two branches. Written and read back it is still equal; an
     /// infinite number in it is `null`, as in every written document.
     pub fn describe(&self) -> Json {
+        Json::parse(&self.description()).unwrap_or_default()
+    }
+
+    /// The text of that.
+    pub(super) fn description(&self) -> String {
         let mut slots: Vec<&SlotDef> = self.slots.iter().collect();
         slots.sort_by_key(|slot| slot.kind());
         let description = object([
@@ -218,8 +223,7 @@ impl PoolFile {
             ("grantEnv", self.grant_env.clone().into()),
             ("grantFields", self.grant_fields.clone().into()),
         ]);
-        let text = description.sorted().to_text();
-        Json::parse(&text).unwrap_or_default()
+        description.sorted().to_text()
     }
 }
 

@@ -15,6 +15,9 @@ pub(super) const FOLDER: &str = "grants";
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 /// At the age of so many grant files a sweep looks at most.
 const LOOKED_AT: usize = 256;
+/// Its time is when somebody tidied up last.
+const TIDIED: &str = ".tidied";
+const TIDY_EVERY: Duration = Duration::from_secs(10);
 
 /// A granted slot.
 #[derive(Clone, Debug)]
@@ -141,9 +144,15 @@ impl Pool {
         if self.grant_path(request_id).is_none() {
             return Ok(());
         }
-        let mut text = document.to_pretty();
-        text.push('\n');
+        let text = document.to_pretty() + "\n";
         self.write_file(&format!("{FOLDER}/{request_id}.json"), &text)
+    }
+
+    /// The same for a request that never stood in the queue: nobody can ask for it before its holder knows it.
+    pub(super) fn write_grant_of_unknown(&self, request_id: &str, document: &Json) -> PoolResult<()> {
+        let Some(path) = self.grant_path(request_id) else { return Ok(()) };
+        let text = document.to_pretty() + "\n";
+        Ok(disk::with_folder(&self.path(FOLDER), || disk::write_new(&path, text.as_bytes()))?)
     }
 
     /// A blocking grant has told its holder everything; its file serves nobody once the lease has ended, nor does its folder.
@@ -152,7 +161,7 @@ impl Pool {
             return;
         }
         if let Some(fence) = record.fence() {
-            let _ = self.remove_temp_dir(kind, fence);
+            self.forget_temp_dir(kind, fence);
         }
         if let Some(path) = blocking_request(record).and_then(|request_id| self.grant_path(&request_id)) {
             let _ = disk::remove_file(&path);
@@ -160,7 +169,7 @@ impl Pool {
     }
 
     /// Deletes grant files older than a day. What cannot be deleted stays: that must not cost anybody a slot. Of very many,
-    /// each call looks at some, so that a busy day does not make every grant slower.
+    /// each call looks at some, so that a busy day does not make it slower.
     pub(super) fn drop_old_grants(&self) {
         let folder = self.path(FOLDER);
         let names = disk::names(&folder).unwrap_or_default();
@@ -173,8 +182,31 @@ impl Pool {
         }
     }
 
-    /// Removes what dead processes left in the store and in the pool's folders.
+    /// Whether it is time to look through what piles up slowly: the grants of yesterday, and what dead processes left that is
+    /// in nobody's way. All who use the pool do that in turns, told by the time of one file.
+    pub(super) fn is_time_to_tidy(&self) -> bool {
+        if !self.store.has_additions() {
+            return true;
+        }
+        let now = clock::since_boot();
+        if now < self.next_tidy.get() {
+            return false;
+        }
+        let tidied = self.path(TIDIED);
+        // A time in the future, by a clock that was wrong, has no age.
+        let is_recent = |age: &Duration| !age.is_zero() && *age < TIDY_EVERY;
+        let age = disk::age_of(&tidied).ok().flatten().filter(is_recent);
+        if age.is_none() {
+            // Where it cannot be written, each process tidies up for itself.
+            let _ = disk::touch(&tidied).or_else(|_| disk::replace_beside(&tidied, b""));
+        }
+        self.next_tidy.set(now + TIDY_EVERY.saturating_sub(age.unwrap_or_default()));
+        age.is_none()
+    }
+
+    /// Removes what dead processes left in the store and in the pool's folders, and the grants of yesterday.
     pub(super) fn tidy(&self) {
+        self.drop_old_grants();
         for folder in [self.dir(), self.path(FOLDER)] {
             self.store.remove_left_temporaries(&folder);
         }
@@ -187,6 +219,7 @@ impl Pool {
         }
         if self.store.has_additions() {
             self.tidy_temp_dirs();
+            self.tidy_bells();
         }
         self.store.tidy();
     }

@@ -132,6 +132,12 @@ impl Pool {
         self.stop.as_ref().is_some_and(|stop| stop())
     }
 
+    /// Whether anything is to be done with a slot before it is granted.
+    pub(super) fn makes_clean(&self) -> bool {
+        let has_hook = self.hooks.provision.is_some() || self.hooks.health.is_some();
+        has_hook || [Action::Provision, Action::Health].into_iter().any(|action| self.command_for(action).is_some())
+    }
+
     fn command_for(&self, action: Action) -> Option<String> {
         let (flags, env, file) = (&self.commands, &self.env, &self.file);
         let owned = |command: Option<&str>| command.map(str::to_owned);

@@ -8,6 +8,7 @@ mod cancel;
 mod claim;
 mod decide;
 mod describe;
+mod ears;
 mod error;
 mod eta;
 mod file;
@@ -17,6 +18,8 @@ mod marks;
 mod nudge;
 mod prepare;
 mod queue;
+mod queue_lock;
+mod queue_text;
 mod request;
 mod salvage;
 mod slot;
@@ -29,10 +32,10 @@ mod upkeep;
 mod view;
 mod waiting;
 
+use std::collections::HashMap;
 use std::fmt;
-use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 pub use acquire::{OnLook, Outcome, SlotWanted, Standing, Wait};
@@ -61,7 +64,8 @@ pub(crate) use nudge::NUDGE_MARK;
 
 use crate::json::{Json, Object, number_from_text};
 use crate::store::{self, Beat, Beaten, Env, LeaseStore};
-use crate::sys::disk::{self, At};
+use crate::sys::clock::SharedTime;
+use crate::sys::disk::{self, Stamp};
 
 const JOURNAL: &str = "pool.log";
 
@@ -89,7 +93,13 @@ pub struct PoolOptions {
 pub struct Pool {
     file: Arc<PoolFile>,
     /// What the file says to others who use the pool, worked out at the first grant.
-    description: Arc<OnceLock<Json>>,
+    description: Arc<OnceLock<String>>,
+    /// The places of the slots by their kinds, for when they are many.
+    places: Arc<OnceLock<HashMap<String, usize>>>,
+    /// The file of the agreed description, as it was when it was found to be ours.
+    agreed: Arc<Mutex<Option<Stamp>>>,
+    /// When it is asked again whether it is time to tidy up.
+    next_tidy: SharedTime,
     store: LeaseStore,
     env: Env,
     ttl_minutes: Option<f64>,
@@ -116,6 +126,9 @@ impl Pool {
         Ok(Self {
             file: Arc::new(file),
             description: Arc::default(),
+            places: Arc::default(),
+            agreed: Arc::default(),
+            next_tidy: SharedTime::default(),
             store,
             env: options.env,
             ttl_minutes,
@@ -173,15 +186,12 @@ impl Pool {
     fn write_file(&self, name: &str, text: &str) -> PoolResult<()> {
         let path = self.path(name);
         let folder = path.parent().unwrap_or(&path);
-        fs::create_dir_all(folder).at("create", folder)?;
-        let temporary = folder.join(format!("{}{}", store::TEMPORARY, self.store.ids().fresh()));
-        disk::replace(&path, temporary, text.as_bytes())?;
-        Ok(())
+        let temporary = || folder.join(format!("{}{}", store::TEMPORARY, self.store.ids().fresh()));
+        Ok(disk::with_folder(folder, || disk::replace(&path, temporary(), text.as_bytes()))?)
     }
 
     fn journal(&self, event: &str, story: impl IntoIterator<Item = (&'static str, Json)>) {
         let members: Object = story.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-        let _ = fs::create_dir_all(self.dir());
         store::note(&self.path(JOURNAL), self.store.now_ms(), event, members);
     }
 

@@ -1,6 +1,7 @@
 //! From a lease just won to a grant: the slot is made clean under a beating lease before anybody sees it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::acquire::Request;
 use super::error::{PoolError, PoolResult};
@@ -11,6 +12,7 @@ use super::slot::SlotDef;
 use super::{Pool, end_processes_of};
 use crate::json::{Json, number_text};
 use crate::store::{self, Beat, Found, LostNote, Record};
+use crate::sys::clock;
 
 /// A granted slot whose lease is kept alive until this is dropped. Dropping does not give the slot back.
 #[derive(Debug)]
@@ -55,6 +57,8 @@ pub(super) struct Preparing<'a> {
     pub(super) request: &'a Request<'a>,
     pub(super) slot: &'a SlotDef,
     pub(super) record: &'a Record,
+    /// When the lease was asked for, by the clock that goes on while we are suspended.
+    pub(super) asked: Duration,
 }
 
 impl Preparing<'_> {
@@ -70,44 +74,63 @@ impl Preparing<'_> {
         self.record.ttl_minutes().unwrap_or_default()
     }
 
+    fn half_its_life(&self) -> Duration {
+        Duration::try_from_secs_f64(self.ttl_minutes() * 30.0).unwrap_or(Duration::MAX)
+    }
+
     /// Leaves the queue, makes the slot clean, checks that the lease is still ours, and tells. None, and the slot given back,
     /// if the request's place in the queue was taken away since the look that found it, or the request was cancelled since:
     /// whoever was cancelled is not granted.
     pub(super) fn finish(&self) -> PoolResult<Option<HeldSlot>> {
         let taken_at_ms = self.pool.store.now_ms();
-        let pool = &self.pool.stopped_by(self.calling_off());
         // Leaving the queue may have to wait for its lock.
         let (beat, lost) = self.or_give_up(self.start_beat())?;
-        self.or_give_up(pool.agree_still(self.owner()))?;
-        let had_place = self.or_give_up(pool.dequeue(&self.request.id, self.owner()))?;
-        if self.request.is_queued && !had_place && pool.store.has_additions() {
-            self.give_back();
-            return Ok(None);
+        self.or_give_up(self.pool.agree_still(self.owner()))?;
+        let request = self.request;
+        if request.is_queued {
+            let had_place = self.or_give_up(self.pool.dequeue_known(&request.id, self.owner()))?;
+            if !had_place && self.pool.store.has_additions() {
+                self.give_back();
+                return Ok(None);
+            }
         }
+        let makes_clean = self.pool.makes_clean();
+        if makes_clean && let Some(answer) = self.make_clean(&lost) {
+            return answer;
+        }
+        let is_at_once =
+            !request.is_queued && !makes_clean && clock::since_boot().saturating_sub(self.asked) < self.half_its_life();
+        if !is_at_once {
+            let record = self.or_give_up(self.our_lease())?;
+            let Some(record) = record.filter(|_| lost.get().is_none()) else { return Err(self.lease_lost()) };
+            if self.pool.store.has_additions() && record.is_cancelled() {
+                return self.given_up("the request was cancelled");
+            }
+        }
+        let grant = self.or_give_up(self.tell())?;
+        if self.request.mode == Mode::Async {
+            self.pool.nudge(&grant, self.request.wanted.session.unwrap_or(self.owner()));
+        }
+        Ok(Some(HeldSlot { grant, beat, lost, taken_at_ms }))
+    }
+
+    /// Runs the pool's commands; if the slot is not clean then, what the request is answered.
+    fn make_clean(&self, lost: &LostNote) -> Option<PoolResult<Option<HeldSlot>>> {
+        let pool = &self.pool.stopped_by(self.calling_off());
         for (action, state, event) in
             [(Action::Provision, "reset_failed", "grant_reset_failed"), (Action::Health, "health_failed", "grant_health_failed")]
         {
             if let Err(error) = pool.run_action(action, self.slot, Some(self.token())) {
                 // A command that we ended ourselves did not fail.
-                return match () {
+                return Some(match () {
                     () if lost.get().is_some() || self.was_taken() => Err(self.lease_lost()),
                     () if self.is_called_off() => self.given_up("the request was cancelled"),
                     () if self.pool.is_stopped() => self.given_up("whoever asked was told to stop"),
                     () => Err(self.failed(state, event, error)),
-                };
+                });
             }
         }
-        if lost.get().is_some() || !self.or_give_up(self.is_still_ours())? {
-            return Err(self.lease_lost());
-        }
-        if self.is_called_off() {
-            return self.given_up("the request was cancelled");
-        }
-        let grant = self.or_give_up(self.tell())?;
-        if self.request.mode == Mode::Async {
-            pool.nudge(&grant, self.request.wanted.session.unwrap_or(self.owner()));
-        }
-        Ok(Some(HeldSlot { grant, beat, lost, taken_at_ms }))
+        None
     }
 
     /// Says whether the request was cancelled.
@@ -129,23 +152,28 @@ impl Preparing<'_> {
         Ok((beat, lost))
     }
 
-    fn is_still_ours(&self) -> PoolResult<bool> {
-        let Found::Lease(record) = self.pool.store.found(self.slot.kind())? else { return Ok(false) };
-        let ours = record.owner() == Some(self.owner()) && record.token() == Some(self.token());
-        Ok(ours && !record.is_expired(self.pool.store.now_ms()))
+    /// The lease, if it is still ours and alive.
+    fn our_lease(&self) -> PoolResult<Option<Record>> {
+        let Found::Lease(record) = self.pool.store.found(self.slot.kind())? else { return Ok(None) };
+        let is_ours = record.owner() == Some(self.owner()) && record.token() == Some(self.token());
+        Ok(Some(record).filter(|record| is_ours && !record.is_expired(self.pool.store.now_ms())))
     }
 
     /// Whether others have taken the lease, and have ended our command for that, while we were suspended: our own heartbeat has
     /// not noticed it yet.
     fn was_taken(&self) -> bool {
-        self.pool.store.has_additions() && matches!(self.is_still_ours(), Ok(false))
+        self.pool.store.has_additions() && matches!(self.our_lease(), Ok(None))
     }
 
     fn tell(&self) -> PoolResult<Grant> {
         let (request, slot) = (self.request, self.slot);
         let granted = Granted { request_id: &request.id, mode: request.mode, slot, record: self.record };
         let grant = Grant::new(&granted, self.pool.store.now_ms());
-        self.pool.write_grant(&request.id, &grant.to_json())?;
+        if request.is_queued || request.wanted.request_id.is_some() {
+            self.pool.write_grant(&request.id, &grant.to_json())?;
+        } else {
+            self.pool.write_grant_of_unknown(&request.id, &grant.to_json())?;
+        }
         let story = [
             ("slot_id", slot.id().clone()),
             ("request_id", Json::from(&request.id)),

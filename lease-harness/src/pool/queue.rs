@@ -1,22 +1,19 @@
 //! The queue: who waits, first in line first. Changed only under the pool's queue lock, an ordinary short lease.
 
-use std::time::{Duration, Instant};
-
 use super::error::{PoolError, PoolResult};
+use super::queue_lock::{LockedQueue, QueueLock};
+use super::queue_text::QueueText;
 use super::salvage::{entries_in, entries_in_text};
 use super::{Pool, eta};
 use crate::json::{Json, Object, object};
-use crate::store::{self, AcquireRequest, Acquired, Found, Vital};
+use crate::store::{self, Vital};
+use crate::sys::clock;
 use crate::sys::disk;
 
 pub(super) const QUEUE: &str = "queue.json";
-const STATS: &str = "stats.json";
-const LOCK_TTL_MINUTES: f64 = 1.0;
-const LOCK_WAIT: Duration = Duration::from_secs(10);
-const FIRST_PAUSE: Duration = Duration::from_micros(100);
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
-/// From this pause on, who waits for the lock looks whether its holder is kept from releasing it.
-const PATIENCE: Duration = Duration::from_millis(5);
+pub(super) const STATS: &str = "stats.json";
+/// So many in front of a queue, and as many others, are asked at a look whether they live.
+const ASKED: usize = 2;
 
 /// How a waiter waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +89,7 @@ impl Entry {
 
     /// An entry needs an id that is text; what has none is nobody.
     pub(super) fn read(document: &Json) -> Option<Self> {
-        let members = document.as_object()?;
-        members.get("id").and_then(Json::as_str)?;
+        let members = document.as_object().filter(|_| is_entry(document))?;
         Some(Self { members: members.clone() })
     }
 
@@ -103,8 +99,21 @@ impl Entry {
         self.text("id").unwrap_or_default()
     }
 
+    fn is(&self, id: &str, owner: &str) -> bool {
+        self.id() == id && self.owner() == Some(owner)
+    }
+
     pub(super) fn owner(&self) -> Option<&str> {
         self.text("owner")
+    }
+
+    pub(super) fn has_proof(&self) -> bool {
+        self.alive().is_some()
+    }
+
+    /// What proves that whoever waits lives.
+    fn alive(&self) -> Option<&str> {
+        self.text("alive")
     }
 
     fn text(&self, key: &str) -> Option<&str> {
@@ -135,6 +144,10 @@ impl Entry {
     }
 }
 
+fn is_entry(document: &Json) -> bool {
+    document.get("id").is_some_and(|id| id.as_str().is_some())
+}
+
 /// The queue as it was read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Queue {
@@ -146,19 +159,22 @@ pub(super) struct Queue {
 impl Queue {
     pub(super) fn from_bytes(bytes: Option<&[u8]>) -> Self {
         let Some(bytes) = bytes else { return Self::default() };
-        let Ok(document) = Json::parse_bytes(bytes) else {
+        let Ok(mut document) = Json::parse_bytes(bytes) else {
             return Self { entries: entries_in_text(&String::from_utf8_lossy(bytes)), damaged: true };
         };
-        let items = document.get("entries").and_then(Json::as_array);
-        match items.and_then(|items| items.iter().map(Entry::read).collect()) {
-            Some(entries) => Self { entries, damaged: false },
-            None => Self { entries: entries_in(document.get("entries").unwrap_or(&document)), damaged: true },
+        match document.get_mut("entries").and_then(Json::as_array_mut) {
+            Some(items) if items.iter().all(is_entry) => {
+                let members = std::mem::take(items).into_iter().filter_map(Json::into_object);
+                Self { entries: members.map(|members| Entry { members }).collect(), damaged: false }
+            }
+            _ => Self { entries: entries_in(document.get("entries").unwrap_or(&document)), damaged: true },
         }
     }
 
-    fn to_file_text(&self) -> String {
-        let entries = self.entries.iter().map(Entry::to_json).collect();
-        file_text(&object([("entries", Json::Array(entries))]))
+    pub(super) fn to_file_text(&self) -> String {
+        let mut text = Json::pretty_list("entries", self.entries.iter().map(|entry| &entry.members));
+        text.push('\n');
+        text
     }
 
     pub(super) fn place_of(&self, id: &str) -> Option<usize> {
@@ -166,10 +182,35 @@ impl Queue {
     }
 }
 
-fn file_text(document: &Json) -> String {
+pub(super) fn file_text(document: &Json) -> String {
     let mut text = document.to_pretty();
     text.push('\n');
     text
+}
+
+/// How the queue looks to who comes by.
+pub(super) enum Line {
+    /// The first in line provably waits, and so looks after the pool.
+    Attended { first: Entry, text: QueueText },
+    /// Nobody waits, or it is not known whether the first in line does.
+    Unattended(Queue),
+}
+
+impl Line {
+    /// How many wait, if that many are ahead of who comes now that no slot can be had before its turn.
+    pub(super) fn crowd(&self, n_slots: usize) -> Option<usize> {
+        match self {
+            Self::Attended { text, .. } => Some(text.n_entries()).filter(|n_waiting| 2 * n_slots <= *n_waiting),
+            Self::Unattended(_) => None,
+        }
+    }
+
+    pub(super) fn into_queue(self) -> Queue {
+        match self {
+            Self::Attended { text, .. } => text.to_queue(),
+            Self::Unattended(queue) => queue,
+        }
+    }
 }
 
 /// Where somebody stands after joining.
@@ -191,129 +232,89 @@ impl Joined {
     }
 }
 
-/// Holding the queue lock. Writing the queue and the statistics is only possible here.
-pub(super) struct LockedQueue<'pool> {
-    pool: &'pool Pool,
-    owner: String,
-    token: String,
-    /// The queue, to be changed and then written by [`LockedQueue::write`].
-    pub(super) queue: Queue,
-}
-
-impl Drop for LockedQueue<'_> {
-    fn drop(&mut self) {
-        let _ = self.pool.store.release(self.pool.file.queue_lock_kind(), &self.owner, &self.token);
-    }
-}
-
-impl<'pool> LockedQueue<'pool> {
-    /// Takes the queue lock, waiting at most ten seconds, and reads the queue.
-    pub(super) fn lock(pool: &'pool Pool, owner: &str) -> PoolResult<Self> {
-        let token = acquire_lock(pool, owner)?;
-        let mut locked = Self { pool, owner: owner.to_owned(), token, queue: Queue::default() };
-        locked.queue = pool.read_queue()?;
-        Ok(locked)
-    }
-
-    /// Writes the queue, unless the lock was lost meanwhile.
-    pub(super) fn write(&mut self) -> PoolResult<()> {
-        self.check()?;
-        if std::mem::take(&mut self.queue.damaged) {
-            self.tell_repair("queue_repaired", QUEUE);
-        }
-        if self.queue.entries.is_empty() {
-            // No file is an empty queue, and a waiter that gave up leaves nothing.
-            disk::remove_file(&self.pool.path(QUEUE))?;
-            return Ok(());
-        }
-        self.pool.write_file(QUEUE, &self.queue.to_file_text())
-    }
-
-    /// Writes the statistics with one more duration.
-    fn remember(&self, duration_ms: f64) -> PoolResult<()> {
-        let (durations_ms, damaged) = self.pool.read_stats()?;
-        let list = eta::remember(durations_ms, duration_ms).into_iter().map(Json::from).collect();
-        self.check()?;
-        if damaged {
-            self.tell_repair("stats_repaired", STATS);
-        }
-        self.pool.write_file(STATS, &file_text(&object([("durationsMs", Json::Array(list))])))
-    }
-
-    /// A file of the wrong shape is reported by name when it is replaced by one of the right shape.
-    fn tell_repair(&self, event: &str, file: &str) {
-        self.pool.journal(event, [("path", Json::from(self.pool.path(file).display().to_string()))]);
-    }
-
-    /// Whoever was suspended for longer than the lock lives must not write what it read before.
-    fn check(&self) -> PoolResult<()> {
-        let kind = self.pool.file.queue_lock_kind();
-        match self.pool.store.found(kind)? {
-            Found::Lease(record) if record.token() == Some(&self.token) => Ok(()),
-            _ => Err(PoolError::internal(format!("the queue lock {kind} was lost while it was held"))),
-        }
-    }
-
-    /// Removes entries that wait no more and returns them.
-    pub(super) fn drop_stale(&mut self) -> Vec<Entry> {
-        let now = self.pool.store.now_ms();
-        let entries = std::mem::take(&mut self.queue.entries);
-        let (live, stale) = entries.into_iter().partition(|entry| self.pool.is_waiting(entry, now));
-        self.queue.entries = live;
-        stale
-    }
-}
-
-fn acquire_lock(pool: &Pool, owner: &str) -> PoolResult<String> {
-    let kind = pool.file.queue_lock_kind();
-    let proof = pool.store.proof_of_life()?;
-    let payload = proof.as_ref().map_or(Json::Null, |proof| object([("alive", Json::from(proof.id()))]));
-    let request = AcquireRequest { kind, owner, ttl_minutes: LOCK_TTL_MINUTES, payload };
-    let begun = Instant::now();
-    let mut pause = FIRST_PAUSE;
-    loop {
-        // A look first: in a crowd, those who find the lock held would keep its holder out of its own critical section.
-        let held = match pool.store.found(kind)? {
-            Found::Lease(record) if !pool.store.is_dead(kind, &record, pool.store.now_ms()) => record,
-            _ => match pool.store.acquire(&request)? {
-                Acquired::Acquired { record, .. } => return Ok(record.token().unwrap_or_default().to_owned()),
-                Acquired::Held { record, .. } => record,
-            },
-        };
-        let holder = held.owner().unwrap_or("nobody known");
-        if begun.elapsed() >= LOCK_WAIT {
-            let path = pool.store.dir().join(format!("{kind}.json"));
-            let message = format!("pool queue lock busy >10s (held by {holder}) — investigate {}", path.display());
-            return Err(PoolError::internal(message));
-        }
-        if PATIENCE <= pause {
-            pool.store.clear_guard(kind);
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(LONGEST_PAUSE);
-    }
-}
-
 impl Pool {
-    /// Files whose changes mean nothing to a waiter, although they change at every turn.
-    pub(super) fn names_without_news(&self) -> Vec<String> {
-        let lock = format!("{}.json", self.file.queue_lock_kind());
-        [lock.as_str(), STATS, super::JOURNAL].map(str::to_owned).to_vec()
-    }
-
     pub(super) fn read_queue(&self) -> PoolResult<Queue> {
         Ok(Queue::from_bytes(disk::read(&self.path(QUEUE))?.as_deref()))
     }
 
+    fn provably_waits(&self, entry: &Entry) -> bool {
+        let vital = self.store.vital(entry.alive());
+        matches!(vital, Vital::Alive { silent_for } if store::millis(silent_for) <= self.waiter_stale_ms())
+    }
+
+    /// The queue as a text that can be changed without reading it whole; none if it is to be read whole.
+    fn queue_text(&self) -> PoolResult<Option<QueueText>> {
+        if !self.store.has_additions() {
+            return Ok(None);
+        }
+        let bytes = disk::read(&self.path(QUEUE))?;
+        Ok(bytes.map_or_else(|| Some(QueueText::default()), |bytes| QueueText::from_bytes(bytes).ok()))
+    }
+
+    pub(super) fn first_in_line(&self) -> PoolResult<Option<Entry>> {
+        Ok(self.queue_text()?.and_then(|text| text.first()))
+    }
+
+    /// The entry of a request as it stands.
+    pub(super) fn entry_of(&self, id: &str) -> PoolResult<Option<Entry>> {
+        if let Some(entry) = self.queue_text()?.and_then(|text| text.find(id)) {
+            return Ok(Some(entry));
+        }
+        Ok(self.read_queue()?.entries.into_iter().find(|entry| entry.id() == id))
+    }
+
+    /// How the queue looks to who comes by.
+    pub(super) fn line(&self) -> PoolResult<Line> {
+        let Some(bytes) = disk::read(&self.path(QUEUE))? else { return Ok(Line::Unattended(Queue::default())) };
+        let text = match QueueText::from_bytes(bytes) {
+            Ok(text) if self.store.has_additions() => text,
+            Ok(text) => return Ok(Line::Unattended(text.to_queue())),
+            Err(bytes) => return Ok(Line::Unattended(Queue::from_bytes(Some(&bytes)))),
+        };
+        Ok(match text.first().filter(|first| self.provably_waits(first)) {
+            Some(first) => Line::Attended { first, text },
+            None => Line::Unattended(text.to_queue()),
+        })
+    }
+
     /// Whether an entry still waits: provably, or by its heartbeat. A process that is provably gone does not.
     pub(super) fn is_waiting(&self, entry: &Entry, now_ms: i64) -> bool {
-        let limit = self.waiter_stale_ms();
-        let fresh = entry.heartbeat_ms().is_some_and(|heartbeat| store::to_f64(now_ms) - heartbeat <= limit);
-        match self.store.vital(entry.members.get("alive").and_then(Json::as_str)) {
+        let fresh = self.is_fresh(entry, now_ms);
+        match self.store.vital(entry.alive()) {
             Vital::Dead(_) => false,
-            Vital::Alive { silent_for } => fresh || silent_for.as_secs_f64() * 1000.0 <= limit,
+            Vital::Alive { silent_for } => fresh || store::millis(silent_for) <= self.waiter_stale_ms(),
             Vital::Unknown => fresh,
         }
+    }
+
+    /// The entries that wait, in order, and those that do not. Of a long queue only some are asked whether they live: those in
+    /// front, who matter next, and a few of the others, another few each time.
+    pub(super) fn who_waits(&self, entries: Vec<Entry>, now_ms: i64) -> (Vec<Entry>, Vec<Entry>) {
+        let begin = clock::any_below(entries.len());
+        let (mut place, mut n_living) = (0, 0);
+        entries.into_iter().partition(|entry| {
+            let is_asked = n_living < ASKED || (begin..begin + ASKED).contains(&place);
+            place += 1;
+            let waits = !is_asked && self.is_fresh(entry, now_ms) || self.is_waiting(entry, now_ms);
+            n_living += usize::from(is_asked && waits);
+            waits
+        })
+    }
+
+    pub(super) fn all_wait(&self, entries: &[Entry]) -> bool {
+        let now = self.store.now_ms();
+        entries.iter().all(|entry| self.is_waiting(entry, now))
+    }
+
+    /// Whether an entry waits by what its heartbeat says.
+    pub(super) fn is_fresh(&self, entry: &Entry, now_ms: i64) -> bool {
+        entry.heartbeat_ms().is_some_and(|heartbeat| store::to_f64(now_ms) - heartbeat <= self.waiter_stale_ms())
+    }
+
+    /// Whether an entry's heartbeat is to be renewed, so that it is fresh for other programs.
+    pub(super) fn has_aged(&self, entry: &Entry) -> bool {
+        let age = entry.heartbeat_ms().map_or(f64::INFINITY, |heartbeat| store::to_f64(self.store.now_ms()) - heartbeat);
+        self.waiter_stale_ms() / 3.0 < age
     }
 
     /// The entries that wait, in order.
@@ -324,7 +325,7 @@ impl Pool {
     }
 
     /// The durations that can be read, and whether the file has another shape than it should.
-    fn read_stats(&self) -> PoolResult<(Vec<f64>, bool)> {
+    pub(super) fn read_stats(&self) -> PoolResult<(Vec<f64>, bool)> {
         let Some(bytes) = disk::read(&self.path(STATS))? else { return Ok((Vec::new(), false)) };
         let document = Json::parse_bytes(&bytes).unwrap_or_default();
         let Some(list) = document.get("durationsMs").and_then(Json::as_array) else { return Ok((Vec::new(), true)) };
@@ -356,16 +357,26 @@ impl Pool {
 
     pub(super) fn enqueue_as(&self, new: &NewEntry<'_>) -> PoolResult<Joined> {
         self.store.fence().check(new.owner)?;
-        let proof = self.store.proof_of_life()?;
         // Whatever can fail comes before the entry is written: who is told of a failure does not know that it waits.
         let average = self.moving_avg_ms()?;
-        let mut locked = LockedQueue::lock(self, new.owner)?;
-        locked.drop_stale();
+        let lock = QueueLock::take(self, new.owner)?;
+        let proof = self.store.proof_of_life()?;
         let now = store::iso(self.store.now_ms()).unwrap_or_default();
         let entry = Entry::new(new, &now, proof.as_ref().map(store::ProofOfLife::id));
-        locked.queue.entries.push(entry.clone());
-        locked.write()?;
-        let position = locked.queue.entries.len();
+        let position = match self.queue_text()? {
+            Some(mut text) => {
+                text.push(entry.clone());
+                lock.write_queue(&text)?;
+                text.n_entries()
+            }
+            None => {
+                let mut locked = LockedQueue::in_lock(lock)?;
+                locked.drop_stale(&[]);
+                locked.queue.entries.push(entry.clone());
+                locked.write()?;
+                locked.queue.entries.len()
+            }
+        };
         Ok(Joined { entry, position, eta_ms: eta::wait_ms(position, average) })
     }
 
@@ -374,13 +385,33 @@ impl Pool {
     /// # Errors
     /// When the queue cannot be changed.
     pub fn dequeue(&self, entry_id: &str, owner: &str) -> PoolResult<bool> {
-        let is_mine = |entry: &Entry| entry.id() == entry_id && entry.owner() == Some(owner);
-        if !self.read_queue()?.entries.iter().any(is_mine) {
-            return Ok(false);
+        let is_there = self.read_queue()?.entries.iter().any(|entry| entry.is(entry_id, owner));
+        let has_left = is_there && self.dequeue_known(entry_id, owner)?;
+        if has_left {
+            // It may be another process that waits for it.
+            self.ring_for(entry_id);
         }
-        let mut locked = LockedQueue::lock(self, owner)?;
+        Ok(has_left)
+    }
+
+    /// The same for who has seen the entry a moment ago, and listens to nobody.
+    pub(super) fn dequeue_known(&self, entry_id: &str, owner: &str) -> PoolResult<bool> {
+        let lock = QueueLock::take(self, owner)?;
+        if let Some(mut text) = self.queue_text()? {
+            let first = text.first();
+            if text.take(entry_id).is_some_and(|entry| entry.is(entry_id, owner)) {
+                lock.write_queue(&text)?;
+                drop(lock);
+                let was_first = first.is_some_and(|first| first.id() == entry_id);
+                if let Some(next) = text.first().filter(|_| was_first) {
+                    self.ring_for(next.id());
+                }
+                return Ok(true);
+            }
+        }
+        let mut locked = LockedQueue::in_lock(lock)?;
         let before = locked.queue.entries.len();
-        locked.queue.entries.retain(|entry| !is_mine(entry));
+        locked.queue.entries.retain(|entry| !entry.is(entry_id, owner));
         let has_left = locked.queue.entries.len() < before;
         if has_left {
             locked.write()?;
@@ -394,11 +425,17 @@ impl Pool {
     /// When the queue cannot be changed.
     pub fn heartbeat_entry(&self, entry_id: &str, owner: &str) -> PoolResult<Option<(usize, f64)>> {
         let mut locked = LockedQueue::lock(self, owner)?;
-        let dropped = locked.drop_stale();
+        let dropped = locked.drop_stale(&[]);
         let place = locked.queue.place_of(entry_id).filter(|place| locked.queue.entries[*place].owner() == Some(owner));
         if let Some(place) = place {
             let now = store::iso(self.store.now_ms()).unwrap_or_default();
-            locked.queue.entries[place].members.insert("heartbeat", now);
+            locked.queue.entries[place].members.insert("heartbeat", now.clone());
+            // Those who provably wait as well are spared writing the whole queue once more, each for its own sake.
+            for entry in &mut locked.queue.entries {
+                if self.has_aged(entry) && self.provably_waits(entry) {
+                    entry.members.insert("heartbeat", now.clone());
+                }
+            }
         }
         if place.is_some() || !dropped.is_empty() {
             locked.write()?;
@@ -410,6 +447,6 @@ impl Pool {
 
     /// Remembers how long a slot was held.
     pub(super) fn remember_duration(&self, owner: &str, duration_ms: f64) -> PoolResult<()> {
-        LockedQueue::lock(self, owner)?.remember(duration_ms)
+        QueueLock::take(self, owner)?.remember(duration_ms)
     }
 }

@@ -4,8 +4,10 @@ use std::time::Instant;
 
 use super::Pool;
 use super::acquire::{OnLook, Outcome, Request, SlotWanted};
+use super::ears::Ears;
 use super::error::{PoolError, PoolResult};
 use super::queue::Mode;
+use super::waiting::Waiter;
 use crate::json::{Json, object};
 use crate::store;
 
@@ -79,8 +81,8 @@ impl Pool {
     /// As [`Pool::acquire`].
     pub fn wait_for(&self, requested: &Requested, wanted: &SlotWanted<'_>, on_look: &mut OnLook<'_>) -> PoolResult<Outcome> {
         let request = Request { id: requested.request_id.clone(), mode: Mode::Async, is_queued: true, wanted };
-        let watch = self.watch();
-        self.wait_to_the_end(&request, on_look, &watch, Instant::now())
+        let ears = Ears::of(self, &request);
+        self.wait_to_the_end(Waiter::new(self, &request, ears), on_look, Instant::now())
     }
 
     /// Tells the journal why a request that nobody waits for any more was not granted. A slot that could not be made ready

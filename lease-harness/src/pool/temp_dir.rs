@@ -63,8 +63,16 @@ impl Pool {
         Ok(())
     }
 
+    /// Removes the folder of a grant that has ended. Where there is none, there is no record of it either, or one for the
+    /// collector.
+    pub(super) fn forget_temp_dir(&self, kind: &str, fence: u64) {
+        if disk::is_folder(&self.path(FOLDER).join(name_of(kind, fence))) {
+            let _ = self.remove_temp_dir(kind, fence);
+        }
+    }
+
     /// Removes the folder of a grant, if it has one.
-    pub(super) fn remove_temp_dir(&self, kind: &str, fence: u64) -> PoolResult<()> {
+    fn remove_temp_dir(&self, kind: &str, fence: u64) -> PoolResult<()> {
         let name = name_of(kind, fence);
         disk::remove_tree(&self.path(FOLDER).join(&name))?;
         self.store.resources().forget_all(&record_of(&name));

@@ -97,7 +97,7 @@ impl Pool {
             return Ok(gone.into());
         }
         self.tell_unclaimed(&grant, why, limit);
-        self.clear_after(grant.owner());
+        self.clear_after(grant.owner(), None);
         Ok(Tended::GivenBack)
     }
 

@@ -3,6 +3,7 @@
 use super::Pool;
 use super::error::{PoolError, PoolResult};
 use super::hooks::Action;
+use super::queue::Line;
 use super::slot::SlotDef;
 use super::sweep::Swept;
 use crate::json::{Json, Object, object};
@@ -154,13 +155,29 @@ impl Pool {
                 let _ = self.remember_duration(owner, held_ms);
             }
         }
-        self.clear_after(owner);
+        self.clear_after(owner, Some(kind));
     }
 
     /// Clears away what the dead left, behind a release.
-    pub(super) fn clear_after(&self, owner: &str) {
-        let _ = self.drop_dead(owner);
-        self.tidy();
+    pub(super) fn clear_after(&self, owner: &str, freed: Option<&str>) {
+        let found_dead = match self.line() {
+            // It sweeps as soon as it looks, and goes on doing so.
+            Ok(Line::Attended { first, .. }) => {
+                self.ring_for(first.id());
+                false
+            }
+            Ok(Line::Unattended(queue)) => self.drop_dead(owner, queue, freed).is_ok_and(|(swept, seen)| {
+                // Behind programs that have no bell.
+                if let Some(first) = seen.waiting.iter().find(|entry| entry.has_proof()) {
+                    self.ring_for(first.id());
+                }
+                !swept.is_empty()
+            }),
+            Err(_) => false,
+        };
+        if found_dead || self.is_time_to_tidy() {
+            self.tidy();
+        }
     }
 
     /// Makes a held slot clean again: reset, then health.
@@ -265,7 +282,8 @@ impl Pool {
     /// A usage error for a bad owner; else when the store cannot be used.
     pub fn pump(&self, owner: &str) -> PoolResult<Json> {
         self.store.fence().check(owner)?;
-        let swept: Swept = self.sweep(owner)?;
+        let (swept, _): (Swept, _) = self.drop_dead(owner, self.read_queue()?, None)?;
+        self.tidy();
         let mut answer = Object::new();
         answer.insert("ok", true);
         for (key, value) in swept.to_json().into_object().unwrap_or_default() {

@@ -14,6 +14,7 @@ use super::error::StoreResult;
 use crate::sys::clock::{self, Ids};
 use crate::sys::disk::{self, At};
 use crate::sys::lock::{self, Tried};
+use crate::sys::process::own_number;
 
 const FOLDER: &str = ".alive";
 /// The folder of claims, one folder a scope in it. Its name begins with a dot, so that other programs pass it by.
@@ -39,7 +40,7 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if self.process != std::process::id() {
+        if self.process != own_number() {
             // A fork of the process whose proof this is: it still lives.
             return;
         }
@@ -53,7 +54,7 @@ impl ProofOfLife {
     pub(super) fn of_this_process(dir: &Path, ids: &Ids) -> StoreResult<Self> {
         static PROOFS: OnceLock<Mutex<Proofs>> = OnceLock::new();
         let mut proofs = PROOFS.get_or_init(Mutex::default).lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let key = (std::process::id(), dir.to_owned());
+        let key = (own_number(), dir.to_owned());
         let known = proofs.get(&key).and_then(Weak::upgrade).map(Self);
         if let Some(proof) = known.filter(Self::can_be_seen) {
             return Ok(proof);
@@ -67,6 +68,11 @@ impl ProofOfLife {
     /// The id that leases and queue entries name.
     pub(crate) fn id(&self) -> &str {
         &self.0.id
+    }
+
+    /// Whether it is not one that this process has from the one it was forked from.
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.0.process == own_number()
     }
 
     /// Whether others can look at it; not if somebody has deleted the file, or the whole store.
@@ -92,7 +98,7 @@ fn make(dir: &Path, id: &str) -> StoreResult<Inner> {
         let _ = fs::remove_file(&making);
         return Err(error.into());
     }
-    Ok(Inner { process: std::process::id(), id: id.to_owned(), path, file })
+    Ok(Inner { process: own_number(), id: id.to_owned(), path, file })
 }
 
 /// Who we are, for people.
@@ -100,7 +106,7 @@ fn about_me() -> String {
     let command: Vec<String> = std::env::args_os().take(8).map(|word| word.to_string_lossy().into_owned()).collect();
     let since = super::journal::iso(clock::Clock::system().now_ms()).unwrap_or_default();
     let mut about = crate::json::Object::new();
-    about.insert("pid", f64::from(std::process::id()));
+    about.insert("pid", f64::from(own_number()));
     about.insert("command", command.join(" "));
     about.insert("since", since);
     let mut text = crate::json::Json::Object(about).to_text();
@@ -137,9 +143,8 @@ pub(crate) fn vital(dir: &Path, id: &str) -> Vital {
     }
     match lock::try_existing(&dir.join(FOLDER).join(id)) {
         Ok(Tried::Free(file)) => Vital::Dead(Remains(file)),
-        Ok(Tried::Held(file)) => {
-            let modified = file.metadata().and_then(|found| found.modified());
-            modified.map_or(Vital::Unknown, |modified| Vital::Alive { silent_for: disk::age(modified) })
+        Ok(Tried::Held(found)) => {
+            found.modified().map_or(Vital::Unknown, |modified| Vital::Alive { silent_for: disk::age(modified) })
         }
         Ok(Tried::Absent) | Err(_) => Vital::Unknown,
     }

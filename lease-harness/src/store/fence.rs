@@ -1,6 +1,7 @@
 //! Fence numbers: every grant of a kind gets one larger than any before.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,8 @@ const LARGEST: u64 = (1 << 53) - 1;
 #[derive(Debug)]
 pub(super) struct Drawn {
     path: PathBuf,
-    boot: String,
+    /// None if there is none yet: a number that is not kept leaves nothing.
+    counter: Option<File>,
     number: u64,
 }
 
@@ -32,7 +34,11 @@ impl Drawn {
 
     /// Writes the counter. Only what was kept may be seen by anybody.
     pub(super) fn keep(self, dir: &Path) -> StoreResult<()> {
-        write_counter(dir, &self.path, self.number, &self.boot)
+        let path = &self.path;
+        let counter = self.counter.map_or_else(|| create(dir, path), Ok).at("open", path)?;
+        let text = format!("{:0DIGITS$} {}\n", self.number, disk::boot_id());
+        counter.write_all_at(text.as_bytes(), 0).at("write", path)?;
+        Ok(())
     }
 }
 
@@ -42,13 +48,21 @@ impl Drawn {
 /// at the present time in milliseconds, which no count reaches.
 pub(super) fn draw(dir: &Path, kind: &str, seen: Option<u64>, now_ms: i64) -> StoreResult<Drawn> {
     let path = path_of(dir, kind);
-    let boot = disk::boot_id().unwrap_or_default();
-    let last = match disk::read(&path)? {
+    let counter = disk::open_for_change(&path)?;
+    let last = match &counter {
         None => 0,
-        Some(bytes) => read_counter(&bytes, &boot).unwrap_or_else(|| u64::try_from(now_ms).unwrap_or_default()),
+        Some(counter) => last_in(counter).at("read", &path)?.unwrap_or_else(|| u64::try_from(now_ms).unwrap_or_default()),
     };
     let seen = seen.filter(|seen| *seen < LARGEST).unwrap_or_default();
-    Ok(Drawn { path, boot, number: last.max(seen) + 1 })
+    Ok(Drawn { path, counter, number: last.max(seen) + 1 })
+}
+
+/// The last number in a counter, none if it is damaged.
+fn last_in(counter: &File) -> io::Result<Option<u64>> {
+    // More than a counter has, so that what is too long is seen.
+    let mut bytes = [0; 128];
+    let n_read = counter.read_at(&mut bytes, 0)?;
+    Ok(read_counter(&bytes[..n_read], disk::boot_id()))
 }
 
 fn path_of(dir: &Path, kind: &str) -> PathBuf {
@@ -63,18 +77,15 @@ fn read_counter(bytes: &[u8], boot: &str) -> Option<u64> {
     (number < LARGEST).then_some(number)
 }
 
-fn write_counter(dir: &Path, path: &Path, number: u64, boot: &str) -> StoreResult<()> {
+fn create(dir: &Path, path: &Path) -> io::Result<File> {
     let open = || OpenOptions::new().write(true).create(true).truncate(false).open(path);
-    let file = open().or_else(|error| {
-        if error.kind() != std::io::ErrorKind::NotFound {
+    open().or_else(|error| {
+        if error.kind() != io::ErrorKind::NotFound {
             return Err(error);
         }
         fs::create_dir_all(dir.join(FOLDER))?;
         open()
-    });
-    let file = file.at("open", path)?;
-    file.write_all_at(format!("{number:0DIGITS$} {boot}\n").as_bytes(), 0).at("write", path)?;
-    Ok(())
+    })
 }
 
 #[cfg(test)]
@@ -112,9 +123,9 @@ mod tests {
     #[test]
     fn a_number_that_cannot_be_counted_on_is_damage() {
         let temp = tempfile::tempdir().unwrap();
-        let boot = crate::sys::disk::boot_id().unwrap_or_default();
+        let boot = crate::sys::disk::boot_id();
         draw(temp.path(), "k", None, 5).unwrap();
-        for (number, boot) in [(u64::MAX, &*boot), (u64::MAX - 1, "another-boot"), (1 << 53, &boot)] {
+        for (number, boot) in [(u64::MAX, boot), (u64::MAX - 1, "another-boot"), (1 << 53, boot)] {
             fs::write(path_of(temp.path(), "k"), format!("{number:020} {boot}\n")).unwrap();
             assert_eq!(draw(temp.path(), "k", None, 1_760_000_000_000).unwrap(), 1_760_000_000_001);
         }

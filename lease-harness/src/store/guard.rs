@@ -1,84 +1,34 @@
 //! The critical section of one kind: a directory that is entered by putting it there.
-//!
-//! Ours is made whole in a private place and published by a rename that refuses to replace, so that a kill in between
-//! never leaves it half made. A process keeps its private directory and renames it in and out, which costs a fraction of
-//! making one each time.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::alive::{self, ProofOfLife, Vital};
+use super::alive::{self, Vital};
 use super::error::{StoreError, StoreResult};
 use super::journal;
+use super::room::{HOLDER, ROOM, Room, holder_of, id_of};
 use super::{JOURNAL, LeaseStore};
 use crate::json::{Json, Object};
 use crate::sys::clock;
 use crate::sys::disk::{self, At, Placed};
 use crate::sys::lock::LockedPlace;
 
-const HOLDER: &str = "holder.json";
 /// Start of the name of every guard.
 const GUARD: &str = ".guard-";
-/// A private directory waiting for its next use.
-const ROOM: &str = ".room-";
-/// An empty room that belongs to nobody and stays in the store: for whoever must get in although the disk is too full for a
-/// room of his own, which is whoever gives something back.
-const SPARE: &str = ".spare-guard";
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
-/// From this pause on, an entrant asks whether whoever is inside still lives.
-const PATIENCE: Duration = Duration::from_millis(1);
+/// Whoever is inside is mostly out again in less than this; then who is next must not be asleep for long.
+const SHORT_WAIT: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE_AT_FIRST: Duration = Duration::from_micros(150);
+/// After so long, and then each time that this has passed again, an entrant asks whether whoever is inside still lives. In a
+/// crowd that costs more than another try.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// Who has waited for longer than this is one of very many.
+const LONG_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE_AT_LAST: Duration = Duration::from_millis(25);
 /// A room that nobody's proof of life keeps is old enough to go after this.
 const ROOM_LIMIT: Duration = Duration::from_secs(60);
-
-/// Private directories of one store handle, ready to be published.
-#[derive(Debug, Default)]
-pub(super) struct Rooms(Mutex<Vec<Room>>);
-
-/// A private directory that holds its `holder.json`.
-#[derive(Debug)]
-struct Room {
-    /// Whose it is: a fork has the handle, and not the room.
-    process: u32,
-    path: PathBuf,
-    id: String,
-    /// False when the disk had no place for its `holder.json`; an empty room keeps others out all the same.
-    named: bool,
-    /// Whether it is the store's spare one.
-    spare: bool,
-}
-
-impl Drop for Rooms {
-    fn drop(&mut self) {
-        for room in self.0.get_mut().unwrap_or_else(PoisonError::into_inner) {
-            if room.is_ours() {
-                let _ = disk::remove_tree(&room.path);
-            }
-        }
-    }
-}
-
-impl Room {
-    fn is_ours(&self) -> bool {
-        self.process == std::process::id()
-    }
-}
-
-impl Rooms {
-    /// One that is still there: the store may have been deleted, and made anew by others.
-    fn take(&self) -> Option<Room> {
-        let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        std::iter::from_fn(|| rooms.pop()).find(|room| room.is_ours() && room.path.exists())
-    }
-
-    fn put_back(&self, room: Room) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(room);
-    }
-}
 
 /// Being inside the critical section of a kind. Dropping it leaves.
 #[derive(Debug)]
@@ -90,19 +40,50 @@ pub(super) struct Guard<'store> {
     room: Option<Room>,
 }
 
-impl Guard<'_> {
-    /// Enters the critical section of `kind`, waiting as long as the store's limits say.
-    pub(super) fn enter<'store>(store: &'store LeaseStore, kind: &str) -> StoreResult<Guard<'store>> {
-        let place = store.dir().join(format!("{GUARD}{kind}"));
-        let room = store.inner.rooms.take().map_or_else(|| make_room(store), Ok)?;
-        if let Err(error) = wait_to_enter(store, kind, &place, &room) {
-            // It may be what is wrong (somebody deleted the store): the next attempt makes one of its own.
-            if !room.spare {
-                let _ = disk::remove_tree(&room.path);
-            }
-            return Err(error);
+impl<'store> Guard<'store> {
+    /// Enters the critical section of `kind`, waiting as long as the store's limits say. The store is created if there is none.
+    pub(super) fn enter(store: &'store LeaseStore, kind: &str) -> StoreResult<Self> {
+        if let Some(guard) = Self::enter_by_kept_room(store, kind)? {
+            return Ok(guard);
         }
-        Ok(Guard { store, entered: clock::since_boot(), place, room: Some(room) })
+        store.create()?;
+        Self::enter_by(store, kind, Room::make(store)?)?.map_err(|room| room_is_gone(&room))
+    }
+
+    /// The same; none if there is no store.
+    pub(super) fn enter_existing(store: &'store LeaseStore, kind: &str) -> StoreResult<Option<Self>> {
+        if let Some(guard) = Self::enter_by_kept_room(store, kind)? {
+            return Ok(Some(guard));
+        }
+        if !store.dir().is_dir() {
+            return Ok(None);
+        }
+        Self::enter_by(store, kind, Room::make(store)?)?.map_err(|room| room_is_gone(&room)).map(Some)
+    }
+
+    /// By a room of before that is still there: the store may have been deleted, and made anew by others.
+    fn enter_by_kept_room(store: &'store LeaseStore, kind: &str) -> StoreResult<Option<Self>> {
+        while let Some(room) = store.inner.rooms.take() {
+            if let Ok(guard) = Self::enter_by(store, kind, room)? {
+                return Ok(Some(guard));
+            }
+            store.look_again_at_proof();
+        }
+        Ok(None)
+    }
+
+    /// Gives the room back if it is not where it was.
+    fn enter_by(store: &'store LeaseStore, kind: &str, mut room: Room) -> StoreResult<Result<Self, Room>> {
+        let place = store.dir().join(format!("{GUARD}{kind}"));
+        match wait_to_enter(store, kind, &place, &mut room) {
+            Ok(true) => Ok(Ok(Guard { store, entered: clock::since_boot(), place, room: Some(room) })),
+            Ok(false) => Ok(Err(room)),
+            Err(error) => {
+                // It may be what is wrong: the next attempt makes one of its own.
+                room.remove();
+                Err(error)
+            }
+        }
     }
 
     /// To be asked right before a change: whoever was suspended inside for so long that others may have taken the guard away
@@ -124,89 +105,71 @@ impl Drop for Guard<'_> {
     }
 }
 
-fn make_room(store: &LeaseStore) -> StoreResult<Room> {
-    // A room that is out as a guard has left its name, so a free name says nothing about which are taken.
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let id = store.inner.ids.fresh();
-    // A full disk has no place for a proof, and a release must not need one. What cannot do without asks for it itself.
-    let proof = store.proof_of_life().unwrap_or_default();
-    // The name says whose it is, so that what a dead process left can be told and removed.
-    let owner = proof.as_ref().map_or(id.as_str(), ProofOfLife::id);
-    let path = store.dir().join(format!("{ROOM}{owner}-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
-    let process = std::process::id();
-    let spare = store.dir().join(SPARE);
-    match fs::create_dir(&path) {
-        Err(error) if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) && store.has_additions() => {
-            return Ok(Room { process, path: spare, id, named: false, spare: true });
-        }
-        made => made.at("create", &path)?,
-    }
-    let named = fs::write(path.join(HOLDER), holder_text(&id, proof.as_ref())).is_ok();
-    Ok(Room { process, path, id, named, spare: false })
+fn room_is_gone(room: &Room) -> StoreError {
+    StoreError::busy(format!("{} was removed under us", room.path.display()))
 }
 
-/// Sees to it that there is a spare room, while there is a place for it.
-pub(super) fn provide_spare(store: &LeaseStore) {
-    let spare = store.dir().join(SPARE);
-    if store.has_additions() && !spare.exists() {
-        let _ = fs::create_dir(spare);
-    }
-}
-
-fn holder_text(id: &str, proof: Option<&ProofOfLife>) -> String {
-    let mut holder = Object::new();
-    holder.insert("id", Json::from(id));
-    holder.insert("pid", Json::from(f64::from(std::process::id())));
-    if let Some(proof) = proof {
-        holder.insert("alive", Json::from(proof.id()));
-    }
-    Json::Object(holder).to_text()
-}
-
-fn wait_to_enter(store: &LeaseStore, kind: &str, place: &Path, room: &Room) -> StoreResult<()> {
+/// Waits until nobody is inside, and goes in; false if the room is not there any more.
+fn wait_to_enter(store: &LeaseStore, kind: &str, place: &Path, room: &mut Room) -> StoreResult<bool> {
     let limits = &store.inner.limits;
-    let begun = Instant::now();
+    let mut begun = None;
     let mut pause = FIRST_PAUSE;
-    while !publish(place, room)? {
+    let mut patience = PATIENCE;
+    loop {
+        match publish(place, room, limits.stale)? {
+            Placed::Done => return Ok(true),
+            Placed::SourceGone => return Ok(false),
+            Placed::Occupied | Placed::Unsupported => {}
+        }
+        let waited = begun.get_or_insert_with(Instant::now).elapsed();
         // Who may have crashed is looked for before giving up and once it has lasted, but not at every turn.
-        let last = begun.elapsed() >= limits.wait;
-        let has_room = !room.spare || room.path.exists();
-        if has_room && (last || pause >= PATIENCE) && evict_crashed(store, place)? {
-            continue;
+        let last = waited >= limits.wait;
+        let has_room = !room.is_spare || room.path.exists();
+        if has_room && (last || patience <= waited) {
+            patience = waited + PATIENCE;
+            if evict_crashed(store, place)? {
+                continue;
+            }
         }
         if last {
             return Err(if has_room { busy(kind, place, limits.wait, store) } else { full(&room.path) });
         }
-        std::thread::sleep(pause.min(limits.wait.saturating_sub(begun.elapsed())));
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        std::thread::sleep(pause.min(limits.wait.saturating_sub(waited)));
+        pause = (pause * 2).min(longest_pause(waited));
     }
-    Ok(())
 }
 
-/// Puts our room in the guard's place; false if somebody is inside.
-fn publish(place: &Path, room: &Room) -> StoreResult<bool> {
-    // Others judge by the time whether an entrant has crashed.
-    let touched = disk::touch(&room.path);
-    if room.spare && touched.is_err() {
-        // Somebody else has it just now.
-        return Ok(false);
+fn longest_pause(waited: Duration) -> Duration {
+    if waited < SHORT_WAIT {
+        LONGEST_PAUSE_AT_FIRST
+    } else if waited < LONG_WAIT {
+        LONGEST_PAUSE
+    } else {
+        LONGEST_PAUSE_AT_LAST
+    }
+}
+
+/// Puts our room in the guard's place.
+fn publish(place: &Path, room: &mut Room, stale: Duration) -> StoreResult<Placed> {
+    let touched = room.touch(stale);
+    if touched.is_err() && (room.is_spare || !room.path.exists()) {
+        // Somebody else has the spare one just now.
+        return Ok(if room.is_spare { Placed::Occupied } else { Placed::SourceGone });
     }
     touched?;
     match disk::rename_new(&room.path, place)? {
-        Placed::Done => Ok(true),
-        Placed::Occupied => Ok(false),
-        Placed::SourceGone if room.spare => Ok(false),
-        Placed::SourceGone => Err(StoreError::busy(format!("{} was removed under us", room.path.display()))),
+        Placed::SourceGone if room.is_spare => Ok(Placed::Occupied),
         Placed::Unsupported => publish_by_creating(place, room),
+        placed => Ok(placed),
     }
 }
 
 /// The format's own way, for file systems without a refusing rename.
-fn publish_by_creating(place: &Path, room: &Room) -> StoreResult<bool> {
+fn publish_by_creating(place: &Path, room: &Room) -> StoreResult<Placed> {
     if !disk::create_new_dir(place)? {
-        return Ok(false);
+        return Ok(Placed::Occupied);
     }
-    if room.named {
+    if room.is_named {
         let holder = place.join(HOLDER);
         if let Err(error) = fs::copy(room.path.join(HOLDER), &holder).at("write", &holder) {
             disk::remove_tree(place)?;
@@ -214,7 +177,7 @@ fn publish_by_creating(place: &Path, room: &Room) -> StoreResult<bool> {
         }
     }
     disk::remove_tree(&room.path)?;
-    Ok(true)
+    Ok(Placed::Done)
 }
 
 fn busy(kind: &str, place: &Path, wait: Duration, store: &LeaseStore) -> StoreError {
@@ -237,14 +200,6 @@ fn full(spare: &Path) -> StoreError {
         "the disk is full, and {}, which serves then, is in use or gone; make room on the disk",
         spare.display()
     ))
-}
-
-fn holder_of(place: &Path) -> Option<Json> {
-    Json::parse_bytes(&disk::read(&place.join(HOLDER)).ok()??).ok()
-}
-
-fn id_of(holder: Option<&Json>) -> Option<&str> {
-    holder.and_then(|holder| holder.get("id")).and_then(Json::as_str)
 }
 
 fn proof_in(store: &LeaseStore, holder: &Json) -> Option<Vital> {
@@ -317,18 +272,18 @@ fn leave(store: &LeaseStore, place: &Path, mut room: Room) {
         // Taken from us: there is nothing to give back.
         return;
     }
-    let captured = holder_of(&room.path);
-    if id_of(captured.as_ref()) == Some(room.id.as_str()) {
+    if room.is_itself() {
         store.inner.rooms.put_back(room);
         return;
     }
-    if !room.named && captured.is_none() {
-        if !room.spare {
-            let _ = disk::remove_tree(&room.path);
-        }
-        return;
+    let captured = holder_of(&room.path);
+    if id_of(captured.as_ref()) == Some(room.id.as_str()) {
+        store.inner.rooms.put_back(room);
+    } else if !room.is_named && captured.is_none() {
+        room.remove();
+    } else {
+        give_back_foreign(store, place, &room, captured.as_ref());
     }
-    give_back_foreign(store, place, &room, captured.as_ref());
 }
 
 /// What we took out is somebody else's: we were suspended past the stale limit, and others went in meanwhile.

@@ -10,6 +10,7 @@ use super::error::chain;
 use super::{LeaseStore, Refreshed};
 use crate::json::Json;
 use crate::sys::clock::since_boot;
+use crate::sys::process::own_number;
 
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(240);
@@ -62,7 +63,7 @@ impl Beat {
         let lease = Arc::new(lease);
         let mut body = heart().lock();
         body.leases.push(Beating { id, lease, due, failed: false, on_lost: Some(Box::new(on_lost)) });
-        body.wake(heart())?;
+        body.wake(heart(), due)?;
         drop(body);
         Ok(Self { id })
     }
@@ -83,8 +84,7 @@ impl Drop for Beat {
         while body.beating_now == Some(self.id) && body.thread_id != Some(std::thread::current().id()) {
             body = heart().done.wait(body).unwrap_or_else(PoisonError::into_inner);
         }
-        drop(body);
-        heart().changed.notify_all();
+        // The thread finds out when it wakes; who gets a slot again until then need not start another.
     }
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn resume() {
     let mut body = heart().lock();
     body.quiet = false;
     // Without a thread the leases end by their TTL, which their holder notices at release.
-    let _ = body.wake(heart());
+    let _ = body.wake(heart(), Duration::ZERO);
 }
 
 struct Heart {
@@ -117,10 +117,14 @@ struct Heart {
 
 #[derive(Default)]
 struct Body {
+    /// Whose heart it is: a fork has it, and neither the thread nor the leases.
+    process: u32,
     leases: Vec<Beating>,
     thread: Option<JoinHandle<()>>,
     thread_id: Option<std::thread::ThreadId>,
     beating_now: Option<u64>,
+    /// Until when the thread sleeps, by the clock of the beats, if nobody wakes it.
+    asleep_until: Duration,
     quiet: bool,
 }
 
@@ -140,20 +144,24 @@ fn heart() -> &'static Heart {
 
 impl Heart {
     fn lock(&self) -> MutexGuard<'_, Body> {
-        self.body.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
+        body.forget_what_is_the_parents();
+        body
     }
 
-    /// The thread's life: it ends when there is nothing to keep alive.
+    /// The thread's life: it ends when it wakes and there is nothing to keep alive.
     fn run(&self) {
         let mut body = self.lock();
         body.thread_id = Some(std::thread::current().id());
         loop {
             let next = body.leases.iter().map(|beating| beating.due).min();
             let Some(next) = next.filter(|_| !body.quiet) else { break };
-            let left = next.saturating_sub(since_boot()).min(LONGEST_SLEEP);
+            let now = since_boot();
+            let left = next.saturating_sub(now).min(LONGEST_SLEEP);
             if left.is_zero() {
                 body = self.beat_one(body, next);
             } else {
+                body.asleep_until = now + left;
                 body = self.changed.wait_timeout(body, left).unwrap_or_else(PoisonError::into_inner).0;
             }
         }
@@ -188,14 +196,24 @@ fn tell(mut on_lost: OnLost, pulse: Pulse) {
 }
 
 impl Body {
-    fn wake(&mut self, heart: &'static Heart) -> io::Result<()> {
+    fn forget_what_is_the_parents(&mut self) {
+        if self.process == own_number() {
+            return;
+        }
+        let parents = std::mem::replace(self, Self { process: own_number(), quiet: self.quiet, ..Self::default() });
+        // There is no such thread here that could be joined or let go, and its leases are not ours to lose.
+        std::mem::forget(parents);
+    }
+
+    /// Sees to it that the thread is there and looks by the time `due`.
+    fn wake(&mut self, heart: &'static Heart, due: Duration) -> io::Result<()> {
         if self.quiet || self.leases.is_empty() {
             return Ok(());
         }
         if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
             let builder = std::thread::Builder::new().name("lease-heartbeat".into());
             self.thread = Some(builder.spawn(|| heart.run())?);
-        } else {
+        } else if due < self.asleep_until {
             heart.changed.notify_all();
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::sys::disk;
 /// Appends `{at, event, …rest}` to a journal.
 ///
 /// A journal is a story for people. What it tells has already happened when it is written, so a full disk may cost the
-/// line but never the deed.
+/// line but never the deed. Its folder is made if there is none.
 pub(crate) fn note(journal: &Path, at_ms: i64, event: &str, rest: Object) {
     let mut line = Object::new();
     line.insert("at", Json::from(iso(at_ms)));
@@ -17,7 +17,9 @@ pub(crate) fn note(journal: &Path, at_ms: i64, event: &str, rest: Object) {
     for (key, value) in rest {
         line.insert(key, value);
     }
-    let _ = disk::append_line(journal, &Json::Object(line).to_text());
+    let line = Json::Object(line).to_text();
+    let folder = journal.parent().unwrap_or(journal);
+    let _ = disk::with_folder(folder, || disk::append_line(journal, &line));
 }
 
 /// The text of a time of our own clock.

@@ -5,6 +5,7 @@
 //! does.
 
 mod alive;
+mod alone;
 mod date;
 mod error;
 mod fence;
@@ -19,6 +20,7 @@ mod record;
 mod renew;
 mod resource;
 mod resource_file;
+mod room;
 mod survey;
 mod tend;
 mod wait;
@@ -29,7 +31,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fence::Drawn;
-use guard::{Guard, Rooms};
+use guard::Guard;
+use room::Rooms;
 
 pub use date::parse as parse_time;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
@@ -46,6 +49,7 @@ pub use crate::sys::disk::errno_name;
 pub use crate::sys::env::Env;
 
 pub(crate) use alive::{CLAIMS, ProofOfLife, Vital, folder as alive_folder};
+pub(crate) use alone::{Alone, Entering};
 pub(crate) use error::chain;
 pub(crate) use heartbeat::{Beat, Beaten, KeptAlive, LostNote, Pulse, pause_for, quiesce, resume};
 pub(crate) use journal::{iso, note};
@@ -57,6 +61,7 @@ pub(crate) use tend::{Gone, Kept, LeaseOf, Tending, Until};
 pub(crate) use wait::millis;
 
 use crate::json::{Json, Object};
+use crate::sys::clock;
 use crate::sys::disk::{self, At, Written};
 
 /// Journal of takeovers, reaps and forced releases.
@@ -67,6 +72,8 @@ const IGNORE: &str = ".gitignore";
 pub(crate) const TEMPORARY: &str = ".tmp-";
 /// A temporary file that is older than this was left by a writer that is gone.
 const TEMPORARY_LIMIT: Duration = Duration::from_secs(60);
+/// For so long a proof of life that was there is taken to be there still.
+const PROOF_LOOK: Duration = Duration::from_secs(1);
 /// The longest lifetime of a lease, in minutes: 366 days.
 pub const LONGEST_TTL_MINUTES: f64 = 527_040.0;
 
@@ -97,8 +104,8 @@ struct Inner {
     clock: Clock,
     ids: Ids,
     proof: bool,
-    /// Kept as long as the store is open, because what we write names it.
-    life: Mutex<Option<ProofOfLife>>,
+    /// Kept as long as the store is open, because what we write names it; and when others could be seen to see it.
+    life: Mutex<Option<(ProofOfLife, Duration)>>,
     rooms: Rooms,
 }
 
@@ -159,11 +166,27 @@ impl LeaseStore {
             return Ok(None);
         }
         let mut life = self.inner.life.lock().unwrap_or_else(PoisonError::into_inner);
-        if !life.as_ref().is_some_and(ProofOfLife::can_be_seen) {
-            self.create()?;
-            *life = Some(ProofOfLife::of_this_process(self.dir(), &self.inner.ids)?);
+        let now = clock::since_boot();
+        if let Some((proof, seen)) = life.as_mut() {
+            if now.saturating_sub(*seen) < PROOF_LOOK && proof.is_of_this_process() {
+                return Ok(Some(proof.clone()));
+            }
+            if proof.can_be_seen() {
+                *seen = now;
+                return Ok(Some(proof.clone()));
+            }
         }
-        Ok(life.clone())
+        self.create()?;
+        let proof = ProofOfLife::of_this_process(self.dir(), &self.inner.ids)?;
+        *life = Some((proof.clone(), now));
+        Ok(Some(proof))
+    }
+
+    /// Whoever finds that something of ours was removed looks whether our proof of life was, too.
+    fn look_again_at_proof(&self) {
+        if let Some((_, seen)) = self.inner.life.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            *seen = Duration::ZERO;
+        }
     }
 
     /// Whether our additions to the format are in use: proofs of life, fence numbers, what else other programs ignore.
@@ -192,12 +215,12 @@ impl LeaseStore {
     pub(crate) fn acquire_fenced(
         &self,
         request: &AcquireRequest<'_>,
-        payload: impl FnOnce(u64) -> Json,
+        payload: impl FnOnce(u64) -> StoreResult<Json>,
     ) -> StoreResult<Acquired> {
         self.acquire_with(request, |previous| {
             let seen = previous.and_then(Record::fence);
             let drawn = fence::draw(self.dir(), request.kind, seen, self.now_ms())?;
-            Ok((payload(drawn.number()), Some(drawn)))
+            Ok((payload(drawn.number())?, Some(drawn)))
         })
     }
 
@@ -209,10 +232,7 @@ impl LeaseStore {
         check_kind(request.kind)?;
         self.fence().check(request.owner)?;
         check_ttl(request.ttl_minutes)?;
-        self.create()?;
         let guard = Guard::enter(self, request.kind)?;
-        // Whoever is to give this back may find the disk full.
-        guard::provide_spare(self);
         let now = self.now_ms();
         let kind = request.kind.to_owned();
         let found = self.found(request.kind)?;
@@ -231,12 +251,13 @@ impl LeaseStore {
         let written = self.write(request.kind, &record)?;
         guard.check()?;
         drawn.map_or(Ok(()), |drawn| drawn.keep(self.dir()))?;
-        written.place(&self.path(request.kind))?;
+        match &found {
+            Found::Free => written.place(&self.path(request.kind))?,
+            Found::Lease(_) | Found::Corrupt(_) => written.swap_in(&self.path(request.kind))?,
+        }
         let previous = (found != Found::Free).then_some(found);
         if let Some(previous) = &previous {
-            let mut story = self.story(request.kind, previous);
-            story.0.insert("by", Json::from(request.owner));
-            self.journal(now, "takeover", story.in_order(&["kind", "by", "previous"]));
+            self.tell_takeover(now, request.kind, request.owner, previous);
         }
         Ok(Acquired::Acquired { kind, record, previous })
     }
@@ -274,10 +295,9 @@ impl LeaseStore {
     /// Removes the lease unless `refuse` has an answer; it is asked with `None` for a corrupt one.
     fn release_if(&self, kind: &str, refuse: impl FnOnce(Option<&Record>) -> Option<Released>) -> StoreResult<Released> {
         check_kind(kind)?;
-        if !self.dir().is_dir() {
+        let Some(guard) = Guard::enter_existing(self, kind)? else {
             return Ok(Released::NotHeld { kind: kind.to_owned() });
-        }
-        let guard = Guard::enter(self, kind)?;
+        };
         let now = self.now_ms();
         let found = self.found(kind)?;
         let (refusal, was_expired) = match &found {
@@ -299,10 +319,9 @@ impl LeaseStore {
     /// When the store cannot be used; the lease is then as it was.
     pub fn reap(&self, kind: &str) -> StoreResult<Reaped> {
         check_kind(kind)?;
-        if !self.dir().is_dir() {
+        let Some(guard) = Guard::enter_existing(self, kind)? else {
             return Ok(Reaped::NotHeld { kind: kind.to_owned() });
-        }
-        let guard = Guard::enter(self, kind)?;
+        };
         let now = self.now_ms();
         let found = self.found(kind)?;
         let kind_text = kind.to_owned();
@@ -313,7 +332,7 @@ impl LeaseStore {
                 return Ok(Reaped::Held { kind: kind_text, expiry: record.expiry(now), record: record.clone() });
             }
             Found::Lease(record) if !record.is_expired(now) => {
-                story.0.insert("reason", Json::from("the process that held it is gone"));
+                story.insert("reason", Json::from("the process that held it is gone"));
             }
             Found::Lease(_) | Found::Corrupt(_) => {}
         }
@@ -392,7 +411,7 @@ impl LeaseStore {
     }
 
     fn path(&self, kind: &str) -> PathBuf {
-        self.dir().join(format!("{kind}.json"))
+        self.dir().join(file_name(kind))
     }
 
     pub(crate) fn found(&self, kind: &str) -> StoreResult<Found> {
@@ -416,10 +435,19 @@ impl LeaseStore {
     }
 }
 
+/// The name of the file of a kind's lease.
+pub(crate) fn file_name(kind: &str) -> String {
+    format!("{kind}.json")
+}
+
 /// The members of a journal line.
 struct Story(Object);
 
 impl Story {
+    fn insert(&mut self, key: &str, value: Json) {
+        self.0.insert(key, value);
+    }
+
     fn in_order(mut self, keys: &[&str]) -> Object {
         keys.iter().filter_map(|key| self.0.remove(key).map(|value| ((*key).to_owned(), value))).collect()
     }

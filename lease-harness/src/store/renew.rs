@@ -84,10 +84,9 @@ impl LeaseStore {
     ) -> StoreResult<Refreshed> {
         check_kind(kind)?;
         self.fence().check(owner)?;
-        if !self.dir().is_dir() {
+        let Some(guard) = Guard::enter_existing(self, kind)? else {
             return Ok(Refreshed::NotHeld { kind: kind.to_owned() });
-        }
-        let guard = Guard::enter(self, kind)?;
+        };
         let now = self.now_ms();
         let kind_text = kind.to_owned();
         let mut record = match self.found(kind)? {
@@ -106,7 +105,7 @@ impl LeaseStore {
         change(&mut record, &at);
         let written = self.write(kind, &record)?;
         guard.check()?;
-        written.place(&self.path(kind))?;
+        written.swap_in(&self.path(kind))?;
         Ok(Refreshed::Refreshed { kind: kind_text, expiry: record.expiry(now), record })
     }
 }

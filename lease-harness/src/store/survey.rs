@@ -6,6 +6,9 @@ use super::record::{Found, Record};
 use super::{LeaseStore, check_kind, is_kind};
 use crate::sys::disk;
 
+/// What the name of a record ends with.
+const RECORD: &str = ".json";
+
 impl LeaseStore {
     /// How a kind stands. Takes no lock and changes nothing.
     ///
@@ -35,11 +38,7 @@ impl LeaseStore {
     /// # Errors
     /// When the directory or a record cannot be read: it is then not known what is held, and an empty answer would lie.
     pub fn list(&self) -> StoreResult<Vec<Status>> {
-        let mut stems: Vec<String> = disk::names(self.dir())?
-            .into_iter()
-            .filter(|name| !name.starts_with('.'))
-            .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
-            .collect();
+        let mut stems = self.stems()?;
         stems.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
         let now = self.now_ms();
         stems
@@ -51,6 +50,22 @@ impl LeaseStore {
                 Ok(self.status_of(&stem, self.found(&stem)?, now))
             })
             .collect()
+    }
+
+    /// Whether there is anything under a kind; if that cannot be told there is.
+    pub(crate) fn has_record(&self, kind: &str) -> bool {
+        self.path(kind).try_exists().unwrap_or(true)
+    }
+
+    /// What there are files of leases of: kinds, and what only looks like one.
+    pub(crate) fn stems(&self) -> StoreResult<Vec<String>> {
+        let mut stems = disk::names(self.dir())?;
+        stems.retain_mut(|name| {
+            let is_record = !name.starts_with('.') && name.ends_with(RECORD);
+            name.truncate(name.len().saturating_sub(RECORD.len()));
+            is_record
+        });
+        Ok(stems)
     }
 
     /// Reaps the dead leases whose owner is inside the fence, and corrupt ones; reports the rest.

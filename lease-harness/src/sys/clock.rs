@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Tells the time as milliseconds since 1970, UTC. A clone tells the same time.
@@ -49,6 +50,20 @@ pub(crate) fn since_boot() -> Duration {
     Duration::try_from(now).unwrap_or_default()
 }
 
+/// A time that clones share, by [`since_boot`]; at first the start of the machine.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedTime(Arc<AtomicU64>);
+
+impl SharedTime {
+    pub(crate) fn get(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set(&self, time: Duration) {
+        self.0.store(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+}
+
 /// Makes ids: random UUIDs, or what a test wants.
 #[derive(Clone)]
 pub struct Ids(Arc<dyn Fn() -> String + Send + Sync>);
@@ -57,7 +72,7 @@ impl Ids {
     /// Random UUIDs, version 4.
     #[must_use]
     pub fn random() -> Self {
-        Self::from_fn(|| uuid::Uuid::new_v4().to_string())
+        Self::from_fn(|| random_uuid().to_string())
     }
 
     /// Ids that `make` makes; they must be UUIDs and differ.
@@ -78,9 +93,13 @@ impl fmt::Debug for Ids {
     }
 }
 
+fn random_uuid() -> uuid::Uuid {
+    uuid::Builder::from_random_bytes(super::random::sixteen_bytes()).into_uuid()
+}
+
 /// Some number below `limit`, another one each time; for choices that anything may make.
 pub(crate) fn any_below(limit: usize) -> usize {
-    uuid::Uuid::new_v4().as_u128() as usize % limit.max(1)
+    random_uuid().as_u128() as usize % limit.max(1)
 }
 
 /// Whether `text` is a UUID in the usual form. Ids become file names only after this check.

@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_NOW};
@@ -51,6 +52,12 @@ pub fn errno_name(error: &io::Error) -> Option<&'static str> {
     })
 }
 
+impl DiskError {
+    fn is_absent(&self) -> bool {
+        self.source.kind() == io::ErrorKind::NotFound
+    }
+}
+
 pub(crate) type DiskResult<T> = Result<T, DiskError>;
 
 /// Says what was tried on which path when a call fails.
@@ -87,37 +94,60 @@ pub(crate) fn read(path: &Path) -> DiskResult<Option<Vec<u8>>> {
 /// The whole file. What is no file, a pipe or a device, is refused: opening it could wait for ever, and reading it need not
 /// end.
 pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    /// Room beyond the length by which the end is seen without a second look.
-    const SPARE: usize = 32;
-    let (file, length) = open_with_length(path, OFlags::empty())?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX).saturating_add(SPARE))?;
-    // A file that is read to its end asks the kernel for its length, and where it stands. We know both.
-    file.take(u64::MAX).read_to_end(&mut bytes)?;
+    /// What is longer is read in pieces: a length alone must not cost memory.
+    const READ_AT_ONCE: usize = 1 << 20;
+    let (mut file, metadata) = open_file(path, OFlags::empty())?;
+    let length = usize::try_from(metadata.len()).unwrap_or(usize::MAX).min(READ_AT_ONCE);
+    // One byte more than there should be: if it stays empty, the end was seen, and no second look is needed.
+    let mut bytes = vec![0; length + 1];
+    let n_read = read_once(&mut file, &mut bytes)?;
+    bytes.truncate(n_read);
+    if n_read != length {
+        // It is longer, became so or shorter meanwhile, or was not given whole.
+        file.take(u64::MAX).read_to_end(&mut bytes)?;
+    }
     Ok(bytes)
 }
 
-/// Opens a file for reading without ever waiting, and refuses what is no file.
-pub(super) fn open_file(path: &Path, more: OFlags) -> io::Result<File> {
-    open_with_length(path, more).map(|(file, _)| file)
+fn read_once(file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match file.read(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
 }
 
-fn open_with_length(path: &Path, more: OFlags) -> io::Result<(File, u64)> {
+/// Opens a file for reading without ever waiting, and refuses what is no file.
+pub(super) fn open_file(path: &Path, more: OFlags) -> io::Result<(File, fs::Metadata)> {
     let file = File::from(rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | more, Mode::empty())?);
     let metadata = file.metadata()?;
     let kind = metadata.file_type();
     match kind.is_file() {
-        true => Ok((file, metadata.len())),
+        true => Ok((file, metadata)),
         false if kind.is_dir() => Err(Errno::ISDIR.into()),
         false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file")),
     }
 }
 
+/// Opens a file for reading and writing in place, or none when there is none. Never waits.
+pub(crate) fn open_for_change(path: &Path) -> DiskResult<Option<File>> {
+    let opened = rustix::fs::open(path, OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
+    opened.map(File::from).map_err(io::Error::from).absent_as_none().at("open", path)
+}
+
 /// Writes `bytes` to `temporary` and renames it to `path`, so that a reader sees the old file or the new one.
 ///
-/// Nothing is flushed to the device: who held a lease before a power cut does not hold it after.
+/// Nothing is flushed to the device, and after a power cut the file may be empty: who held a lease or waited before it does
+/// not do so after.
 pub(crate) fn replace(path: &Path, temporary: PathBuf, bytes: &[u8]) -> DiskResult<()> {
-    Written::write(temporary, bytes)?.place(path)
+    Written::write(temporary, bytes)?.swap_in(path)
+}
+
+/// Writes a file that is not there yet under its own name: for a name that nobody else knows. If it fails there is no file.
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> DiskResult<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path).at("create", path)?;
+    file.write_all(bytes).inspect_err(|_| drop(fs::remove_file(path))).at("write", path)
 }
 
 /// A file written under a temporary name; removed unless it is placed.
@@ -136,6 +166,18 @@ impl Written {
         fs::rename(&self.0, path).at("replace", path)?;
         self.0 = PathBuf::new();
         Ok(())
+    }
+
+    /// The same for what need not outlive a power cut: the two files change names, and the old one is removed. At a rename over a
+    /// file ext4 begins to write to the device at once, so that there is one of them after a cut; a small file then costs
+    /// five times as much, and sometimes a hundred times.
+    pub(crate) fn swap_in(self, path: &Path) -> DiskResult<()> {
+        match rustix::fs::renameat_with(CWD, &self.0, CWD, path, RenameFlags::EXCHANGE) {
+            // Dropping this removes what has the temporary name now.
+            Ok(()) => Ok(()),
+            Err(Errno::NOENT | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.place(path),
+            Err(error) => Err(error).at("replace", path),
+        }
     }
 }
 
@@ -183,9 +225,10 @@ pub(crate) fn replace_flushed(path: &Path, bytes: &[u8]) -> DiskResult<()> {
     File::open(folder).and_then(|folder| folder.sync_all()).at("flush", folder)
 }
 
-/// As [`replace`], for a file that one process at a time writes.
+/// As [`replace`], for a file that one process at a time writes; after a power cut it is the old one or the new one, as far as the
+/// file system sees to it.
 pub(crate) fn replace_beside(path: &Path, bytes: &[u8]) -> DiskResult<()> {
-    replace(path, beside(path), bytes)
+    Written::write(beside(path), bytes)?.place(path)
 }
 
 /// A name in the same folder for a file that one process at a time writes: what a killed one leaves, the next one replaces.
@@ -197,6 +240,14 @@ fn beside(path: &Path) -> PathBuf {
 /// Creates a folder with all that lead to it.
 pub(crate) fn create_dirs(path: &Path) -> DiskResult<()> {
     fs::create_dir_all(path).at("create", path)
+}
+
+/// Does what needs a folder, which is made only if it turns out that there is none.
+pub(crate) fn with_folder<T>(folder: &Path, act: impl Fn() -> DiskResult<T>) -> DiskResult<T> {
+    match act() {
+        Err(error) if error.is_absent() => create_dirs(folder).and_then(|()| act()),
+        ended => ended,
+    }
 }
 
 /// The size of a file in bytes, if it can be told.
@@ -224,9 +275,28 @@ pub(crate) fn identity(path: &Path) -> DiskResult<Option<String>> {
     Ok(found.map(|found| format!("{}:{}", found.dev(), found.ino())))
 }
 
+/// Which file has a name, and its last change: a file that is replaced or written has another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    identity: (u64, u64),
+    length: u64,
+    changed: (i64, i64),
+}
+
+/// The stamp of what has this name; none if it has none, or cannot be looked at.
+pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
+    let found = fs::symlink_metadata(path).ok()?;
+    let changed = (found.ctime(), found.ctime_nsec());
+    Some(Stamp { identity: identity_of(&found), length: found.len(), changed })
+}
+
 /// Whether it is a folder itself, and not a link to one.
 pub(crate) fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+pub(super) fn identity_of(found: &fs::Metadata) -> (u64, u64) {
+    (found.dev(), found.ino())
 }
 
 /// Whether nothing else is mounted in a folder, as far as that can be seen by device numbers.
@@ -368,8 +438,12 @@ pub(crate) fn check_writable(dir: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(dir, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)?)
 }
 
-/// A number that changes with every start of the machine, where there is one.
-pub(crate) fn boot_id() -> Option<String> {
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(text.trim().to_owned())
+/// A text that changes with every start of the machine; empty where there is none.
+pub(crate) fn boot_id() -> &'static str {
+    static BOOT_ID: OnceLock<String> = OnceLock::new();
+    let read = || fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    BOOT_ID.get_or_init(|| read().trim().to_owned())
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -16,8 +16,8 @@ use super::disk::{self, Absent};
 pub(crate) enum Tried {
     /// Nobody holds it; until the file is dropped nobody can take it for himself.
     Free(File),
-    /// Somebody holds it.
-    Held(File),
+    /// Somebody holds it; so the file was before.
+    Held(fs::Metadata),
     /// There is no such file.
     Absent,
 }
@@ -39,10 +39,11 @@ pub(crate) fn create_locked(path: &Path) -> io::Result<File> {
 ///
 /// The file is opened for reading only, so that closing it does not wake whoever watches for a holder's end.
 pub(crate) fn try_existing(path: &Path) -> io::Result<Tried> {
-    let Some(file) = disk::open_file(path, OFlags::NOFOLLOW).absent_as_none()? else { return Ok(Tried::Absent) };
+    let opened = disk::open_file(path, OFlags::NOFOLLOW).absent_as_none()?;
+    let Some((file, metadata)) = opened else { return Ok(Tried::Absent) };
     match file.try_lock_shared() {
         Ok(()) => Ok(Tried::Free(file)),
-        Err(TryLockError::WouldBlock) => Ok(Tried::Held(file)),
+        Err(TryLockError::WouldBlock) => Ok(Tried::Held(metadata)),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }
@@ -72,7 +73,7 @@ impl LockedPlace {
 
     /// Whether it still has this name.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
-        let identity = |found: io::Result<fs::Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
+        let identity = |found: io::Result<fs::Metadata>| found.ok().map(|found| disk::identity_of(&found));
         let ours = identity(self.0.metadata());
         ours.is_some() && ours == identity(fs::symlink_metadata(path))
     }

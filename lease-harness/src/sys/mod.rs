@@ -7,6 +7,7 @@ compile_error!(
     "lease-harness needs a Unix: its leases live by file locks, signals and process groups that Windows does not have"
 );
 
+pub(crate) mod bell;
 pub(crate) mod clock;
 pub(crate) mod disk;
 pub(crate) mod env;
@@ -14,5 +15,6 @@ pub(crate) mod exit;
 pub(crate) mod life_dir;
 pub(crate) mod lock;
 pub(crate) mod process;
+mod random;
 pub(crate) mod signal;
 pub(crate) mod watch;

@@ -42,14 +42,14 @@ fn nearest_without(_mark: &[u8]) -> io::Result<u32> {
 mod linux {
     use std::io;
 
-    use super::super::stat_field;
+    use super::super::stat_fields;
 
     const PARENT_FIELD: usize = 4;
 
     /// This process, the one that it is a child of, and so on.
     pub(in super::super) fn ancestors() -> impl Iterator<Item = i32> {
         let parent = |number: &i32| {
-            let parent = stat_field(&number.to_string(), PARENT_FIELD)?;
+            let [parent] = stat_fields(&number.to_string(), [PARENT_FIELD])?;
             i32::try_from(parent).ok().filter(|parent| *parent != 0)
         };
         std::iter::successors(i32::try_from(std::process::id()).ok(), parent)

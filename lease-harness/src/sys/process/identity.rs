@@ -27,7 +27,7 @@ pub(crate) fn is_another_alive(identity: &str) -> bool {
 
 #[cfg(target_os = "linux")]
 fn started(number: u32) -> Option<u64> {
-    super::stat_field(&number.to_string(), START_FIELD)
+    super::stat_fields(&number.to_string(), [START_FIELD]).map(|[start]| start)
 }
 
 #[cfg(not(target_os = "linux"))]

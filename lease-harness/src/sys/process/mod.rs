@@ -8,6 +8,7 @@ mod helper;
 mod identity;
 mod marked;
 mod origin;
+mod own;
 mod witness;
 
 use std::fs::File;
@@ -28,6 +29,7 @@ pub(crate) use helper::{die_with_parent, host_name, sleep_until_end, user_name};
 pub(crate) use identity::{identity, is_another_alive};
 pub(crate) use marked::{Environment, kill_where};
 pub use origin::is_output_closed;
+pub(crate) use own::own_number;
 pub(crate) use witness::Witness;
 
 /// How often the state of a process is looked at where the system cannot tell when it ends.
@@ -190,11 +192,21 @@ fn named(signal: i32) -> io::Result<Signal> {
     Signal::from_named_raw(signal).ok_or_else(|| Errno::INVAL.into())
 }
 
-/// A numeric field of a process's line of state, counted from 1 as in the system's manual.
+/// Numeric fields of a process's line of state, counted from 1 as in the system's manual, in ascending order.
 #[cfg(target_os = "linux")]
-fn stat_field(process: &str, field: usize) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+fn stat_fields<const N: usize>(process: &str, fields: [usize; N]) -> Option<[u64; N]> {
+    use std::io::Read;
+
+    // The line is much shorter, and read in one go.
+    let mut room = [0; 4096];
+    let n_bytes = File::open(format!("/proc/{process}/stat")).ok()?.read(&mut room).ok()?;
     // The name, field 2, may hold anything, also a closing parenthesis; the last one ends it.
-    let after_name = &stat[stat.rfind(')')? + 1..];
-    after_name.split_ascii_whitespace().nth(field.checked_sub(3)?)?.parse().ok()
+    let name_ends = room[..n_bytes].iter().rposition(|byte| *byte == b')')?;
+    let mut after_name = std::str::from_utf8(&room[name_ends + 1..n_bytes]).ok()?.split_ascii_whitespace();
+    let (mut found, mut next) = ([0; N], 3);
+    for (found, field) in found.iter_mut().zip(fields) {
+        *found = after_name.nth(field.checked_sub(next)?)?.parse().ok()?;
+        next = field + 1;
+    }
+    Some(found)
 }

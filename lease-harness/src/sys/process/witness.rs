@@ -13,7 +13,7 @@ mod imp {
     use rustix::process::{Pid, Signal, WaitOptions, getpid, setpgid, waitpid};
 
     use super::super::bound::die_with;
-    use super::super::{Process, stat_field};
+    use super::super::{Process, stat_fields};
     use crate::sys::signal::{Held, SignalSet};
 
     /// A process of our group that does nothing, and to which every signal stays pending.
@@ -109,7 +109,7 @@ mod imp {
 
     /// Where this process's arguments begin and end in its memory.
     fn own_arguments() -> Option<(u64, u64)> {
-        Some((stat_field("self", 48)?, stat_field("self", 49)?))
+        stat_fields("self", [48, 49]).map(|[start, end]| (start, end))
     }
 
     const NAME: &std::ffi::CStr = c"lease-witness";
