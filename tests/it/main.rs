@@ -34,6 +34,8 @@ mod vectors;
 
 #[cfg(feature = "nextest")]
 mod archives;
+#[cfg(feature = "counts")]
+mod counts;
 #[cfg(feature = "nextest")]
 mod equivalence;
 #[cfg(feature = "nextest")]

@@ -1,13 +1,13 @@
 //! How `cargo lease nextest run` queues the tests of a run inside nextest. The tests are those of the compositions.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::{env, fs};
 
 use lease_tests::{Finished, Lab, Running, binary};
 
-use crate::support::lab;
+use crate::support::{build_as_the_developer, lab};
 
 /// Whoever waits for his turn for four seconds is terminated.
 const IMPATIENT: &str = "[profile.default]\nslow-timeout = { period = \"2s\", terminate-after = 2 }\n";
@@ -18,13 +18,7 @@ fn nextest(lab: &Lab, options: &[&str], words: &[&str]) -> Command {
     command.args(["nextest", "run", "--package", "lease-compositions", "--features", "lease-compositions/crowd"]).args(words);
     let pool = pool_file("crowd.json");
     command.env("LEASE_POOL_FILE", pool).env("SCENARIO_LOG", lab.path("log")).current_dir(binary::workspace());
-    // The build is the developer's, where these tests were built once.
-    for name in ["CARGO_INCREMENTAL", "CARGO_TARGET_DIR"] {
-        match env::var_os(name) {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    build_as_the_developer(&mut command);
     command
 }
 

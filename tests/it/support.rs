@@ -8,6 +8,17 @@ pub(crate) fn lab() -> Lab {
     Lab::new(env!("CARGO_BIN_EXE_actor"))
 }
 
+/// Has a command of cargo's build where the developer builds, and as he does: these tests were built there before.
+#[cfg(any(feature = "counts", feature = "nextest"))]
+pub(crate) fn build_as_the_developer(command: &mut std::process::Command) {
+    for name in ["CARGO_INCREMENTAL", "CARGO_TARGET_DIR"] {
+        match std::env::var_os(name) {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+}
+
 /// Who is sent the signal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
