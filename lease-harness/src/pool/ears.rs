@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::acquire::Request;
 use super::queue::STATS;
 use super::sweep::Seen;
-use super::waiting::poll_from;
 use super::{JOURNAL, Pool};
-use crate::store;
+use crate::json::number_from_text;
+use crate::store::{self, Env};
 use crate::sys::bell::{self, Bell};
 use crate::sys::disk;
 use crate::sys::watch::{Pauses, Watch, Woken};
@@ -161,4 +161,11 @@ impl Pool {
             }
         }
     }
+}
+
+/// The longest pause between looks, as other implementations let it be set.
+fn poll_from(env: &Env) -> Option<Duration> {
+    let text = env.get("POOL_POLL_MS").or_else(|| env.get("E2E_LEASE_POLL_MS"))?;
+    let millis = number_from_text(&text).filter(|millis| 0.0 <= *millis)?;
+    Duration::try_from_secs_f64(millis / 1e3).ok()
 }

@@ -7,7 +7,7 @@ use super::queue::{Entry, QUEUE, Queue, STATS, file_text};
 use super::queue_text::QueueText;
 use super::{Pool, eta};
 use crate::json::{Json, object};
-use crate::store::{Alone, Entering, Found, StoreErrorKind};
+use crate::store::{self, Alone, Entering, Found, StoreErrorKind};
 use crate::sys::disk;
 
 const LOCK_WAIT: Duration = Duration::from_secs(10);
@@ -42,7 +42,7 @@ impl<'pool> QueueLock<'pool> {
             }
             if LOCK_WAIT <= begun.elapsed() {
                 let holder = held.as_ref().and_then(|record| record.owner()).unwrap_or("nobody known");
-                let path = pool.store.dir().join(format!("{kind}.json"));
+                let path = pool.store.dir().join(store::file_name(kind));
                 let message = format!("pool queue lock busy >10s (held by {holder}) — investigate {}", path.display());
                 return Err(PoolError::internal(message));
             }
@@ -110,20 +110,14 @@ impl<'pool> LockedQueue<'pool> {
 
     /// Writes the queue, unless the lock was lost meanwhile.
     pub(super) fn write(&mut self) -> PoolResult<()> {
-        let pool = self.lock.pool;
         self.lock.alone.check()?;
         if std::mem::take(&mut self.queue.damaged) {
             self.lock.tell_repair("queue_repaired", QUEUE);
         }
-        if self.queue.entries.is_empty() {
-            // No file is an empty queue, and a waiter that gave up leaves nothing.
-            disk::remove_file(&pool.path(QUEUE))?;
-            return Ok(());
-        }
-        pool.write_file(QUEUE, &self.queue.to_file_text())?;
+        self.lock.write_queue(&QueueText::of(&self.queue))?;
         let first = first_of(&self.queue);
         if let Some(first) = first.as_deref().filter(|first| self.first.as_deref().is_some_and(|before| before != *first)) {
-            pool.ring_for(first);
+            self.lock.pool.ring_for(first);
         }
         self.first = first;
         Ok(())

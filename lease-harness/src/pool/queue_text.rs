@@ -32,6 +32,11 @@ impl QueueText {
         Err(text.into_bytes())
     }
 
+    /// The text of a queue.
+    pub(super) fn of(queue: &Queue) -> Self {
+        if queue.entries.is_empty() { Self::default() } else { Self(queue.to_file_text()) }
+    }
+
     /// All of it, read.
     pub(super) fn to_queue(&self) -> Queue {
         Queue::from_bytes(Some(self.0.as_bytes()))
@@ -56,14 +61,14 @@ impl QueueText {
 
     /// Adds an entry at the end.
     pub(super) fn push(&mut self, entry: Entry) {
-        let whole = Queue { entries: vec![entry], damaged: false }.to_file_text();
+        let alone = Self::of(&Queue { entries: vec![entry], damaged: false });
         if self.is_empty() {
-            self.0 = whole;
+            *self = alone;
             return;
         }
         self.0.truncate(self.0.len() - TAIL.len());
         self.0.push_str(SEPARATOR);
-        self.0.push_str(&whole[HEAD.len()..]);
+        self.0.push_str(&alone.0[HEAD.len()..]);
     }
 
     /// The entry of a request; none if it is not found, which says nothing.

@@ -152,15 +152,15 @@ impl Pool {
         places.into_iter().map(|place| Ok((place, self.store.found(slots[place].kind())?))).collect()
     }
 
-    /// The slots under whose kind there is nothing at all.
-    pub(super) fn unheld(&self) -> PoolResult<Vec<&SlotDef>> {
+    /// The pool by a glance, that sees only under which kinds there is anything at all.
+    pub(super) fn glance(&self) -> PoolResult<Seen<'_>> {
         let slots = self.file.slots();
-        if slots.len() <= MANY {
-            return Ok(slots.iter().filter(|slot| !self.store.has_record(slot.kind())).collect());
-        }
-        let taken = self.places_with_records()?;
-        let free = slots.iter().enumerate().filter(|(place, _)| taken.binary_search(place).is_err());
-        Ok(free.map(|(_, slot)| slot).collect())
+        let taken = if slots.len() <= MANY {
+            (0..slots.len()).filter(|place| self.store.has_record(slots[*place].kind())).collect()
+        } else {
+            self.places_with_records()?
+        };
+        Ok(Seen { slots, taken, ..Seen::default() })
     }
 
     /// By one listing of the store; in order.

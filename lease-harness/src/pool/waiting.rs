@@ -11,10 +11,8 @@ use super::error::PoolResult;
 use super::prepare::HeldSlot;
 use super::queue::{Entry, Joined, NewEntry, QUEUE};
 use super::standoff::Outlook;
-use super::sweep::Seen;
 use super::{Pool, eta};
-use crate::json::number_from_text;
-use crate::store::{self, Env};
+use crate::store;
 use crate::sys::clock;
 use crate::sys::disk::{self, Stamp};
 
@@ -58,25 +56,26 @@ impl Pool {
         // Who is to wait at all is told once where it stands, however long joining the queue took.
         let mut is_told = request.wanted.wait == Wait::For(Duration::ZERO);
         let mut outlook = Outlook::of(request);
-        let mut last = None;
+        let mut last: Option<Standing> = None;
         loop {
             let is_over = time_left(request.wanted.wait, begun) == Some(Duration::ZERO);
-            if is_over || last.is_none() || waiter.ears.is_time_to_look() {
-                last = Some(match waiter.look()? {
+            let standing = match last.filter(|_| !is_over && !waiter.ears.is_time_to_look()) {
+                Some(standing) => standing,
+                None => match waiter.look()? {
                     Look::Granted(held) => return Ok(Outcome::Granted(held)),
                     Look::Waits { place, entry } => waiter.say_where_we_wait(place, entry)?,
                     Look::Lost => {
                         let waiter_stale_ms = self.waiter_stale_ms();
                         return Ok(Outcome::EntryLost { request_id: request.id.clone(), waiter_stale_ms });
                     }
-                });
-            }
-            let Some(standing) = &last else { continue };
+                },
+            };
+            last = Some(standing);
             if is_over && is_told {
-                return Ok(timed_out(request, standing));
+                return Ok(timed_out(request, &standing));
             }
             is_told = true;
-            if !on_look(standing) {
+            if !on_look(&standing) {
                 return Ok(Outcome::Cancelled { request_id: request.id.clone() });
             }
             if outlook.is_hopeless(self)? {
@@ -206,11 +205,11 @@ impl<'a> Waiter<'a> {
     fn look_as_first(&mut self) -> PoolResult<Option<Look>> {
         let Some(first) = self.pool.first_in_line()?.filter(|first| first.id() == self.request.id) else { return Ok(None) };
         (self.near, self.known) = (Some(0), None);
-        let free = self.pool.unheld()?;
-        if let Some(held) = self.pool.take_one_of(self.request, free.into_iter())? {
+        let seen = self.pool.glance()?;
+        if let Some(held) = self.pool.take_one_of(self.request, seen.free())? {
             return Ok(Some(Look::Granted(Box::new(held))));
         }
-        self.ears.listen_for(self.pool.ends_of_interest(&Seen::default()));
+        self.ears.listen_for(self.pool.ends_of_interest(&seen));
         Ok(Some(Look::Waits { place: 0, entry: first }))
     }
 
@@ -299,11 +298,4 @@ fn timed_out(request: &Request<'_>, standing: &Standing) -> Outcome {
     let Wait::For(limit) = request.wanted.wait else { unreachable!("only a bounded wait ends by its time") };
     let waited_ms = store::millis(limit);
     Outcome::TimedOut { request_id: request.id.clone(), position: standing.position, eta_ms: standing.eta_ms, waited_ms }
-}
-
-/// The longest pause between looks, as other implementations let it be set.
-pub(super) fn poll_from(env: &Env) -> Option<Duration> {
-    let text = env.get("POOL_POLL_MS").or_else(|| env.get("E2E_LEASE_POLL_MS"))?;
-    let millis = number_from_text(&text).filter(|millis| 0.0 <= *millis)?;
-    Duration::try_from_secs_f64(millis / 1e3).ok()
 }

@@ -1,12 +1,12 @@
 //! Fence numbers: every grant of a kind gets one larger than any before.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::error::StoreResult;
-use crate::sys::disk::{self, At};
+use crate::sys::disk::{self, At, DiskResult};
 
 const FOLDER: &str = ".fence";
 /// A number is written in place with this many digits, so that one write always replaces it whole.
@@ -35,7 +35,7 @@ impl Drawn {
     /// Writes the counter. Only what was kept may be seen by anybody.
     pub(super) fn keep(self, dir: &Path) -> StoreResult<()> {
         let path = &self.path;
-        let counter = self.counter.map_or_else(|| create(dir, path), Ok).at("open", path)?;
+        let counter = self.counter.map_or_else(|| create(dir, path), Ok)?;
         let text = format!("{:0DIGITS$} {}\n", self.number, disk::boot_id());
         counter.write_all_at(text.as_bytes(), 0).at("write", path)?;
         Ok(())
@@ -77,15 +77,9 @@ fn read_counter(bytes: &[u8], boot: &str) -> Option<u64> {
     (number < LARGEST).then_some(number)
 }
 
-fn create(dir: &Path, path: &Path) -> io::Result<File> {
-    let open = || OpenOptions::new().write(true).create(true).truncate(false).open(path);
-    open().or_else(|error| {
-        if error.kind() != io::ErrorKind::NotFound {
-            return Err(error);
-        }
-        fs::create_dir_all(dir.join(FOLDER))?;
-        open()
-    })
+fn create(dir: &Path, path: &Path) -> DiskResult<File> {
+    let open = || OpenOptions::new().write(true).create(true).truncate(false).open(path).at("open", path);
+    disk::with_folder(&dir.join(FOLDER), open)
 }
 
 #[cfg(test)]

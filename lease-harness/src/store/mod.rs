@@ -64,6 +64,8 @@ use crate::json::{Json, Object};
 use crate::sys::clock;
 use crate::sys::disk::{self, At, Written};
 
+/// What the name of a lease's record ends with.
+const RECORD: &str = ".json";
 /// Journal of takeovers, reaps and forced releases.
 const JOURNAL: &str = "reaped.log";
 /// Folders whose name starts with a dot are no part of the format; this keeps leases out of everybody's `git status`.
@@ -437,7 +439,7 @@ impl LeaseStore {
 
 /// The name of the file of a kind's lease.
 pub(crate) fn file_name(kind: &str) -> String {
-    format!("{kind}.json")
+    format!("{kind}{RECORD}")
 }
 
 /// The members of a journal line.

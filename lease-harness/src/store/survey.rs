@@ -3,11 +3,8 @@
 use super::error::StoreResult;
 use super::outcome::{Reaped, Reconciled, Status};
 use super::record::{Found, Record};
-use super::{LeaseStore, check_kind, is_kind};
+use super::{LeaseStore, RECORD, check_kind, is_kind};
 use crate::sys::disk;
-
-/// What the name of a record ends with.
-const RECORD: &str = ".json";
 
 impl LeaseStore {
     /// How a kind stands. Takes no lock and changes nothing.
