@@ -76,7 +76,10 @@ fn take_for(sites: &[&'static Site]) -> Result<Process, SlotError> {
     if let Err(reason) = cases.refuse_process(sites, &selection) {
         end_before_main(&reason);
     }
-    let will_run = |site: &&Site| selection.may_run(&site.candidate()) && cases.refuse(site).is_ok();
+    let named = selection.whole_names();
+    // A program may have hundreds of tests of which one runs here: the others are passed by without their names being made.
+    let may_be_named = |site: &Site| named.is_none_or(|names| site.may_be_one_of(names));
+    let will_run = |site: &&Site| may_be_named(site) && selection.may_run(&site.candidate()) && cases.refuse(site).is_ok();
     let wanted = really_selected(sites.iter().copied().filter(will_run).collect(), &selection);
     let Some(ask) = ask_for(&wanted)? else {
         return Ok(Process::NotAsked("no leased test is selected by the arguments of this process".to_owned()));

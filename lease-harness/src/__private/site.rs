@@ -154,6 +154,19 @@ impl Site {
         Candidate { name: self.test_name(), ignored: self.ignored, should_panic: self.should_panic, several: self.several }
     }
 
+    /// Whether one of these may be the whole name of a test of this place. Costs less than making its name.
+    pub(super) fn may_be_one_of(&self, names: &[String]) -> bool {
+        self.several || names.iter().any(|name| self.is_called(name))
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        let Some(before) = name.strip_suffix(self.function) else { return false };
+        match before.strip_suffix("::") {
+            Some(module) => self.module.strip_suffix(module).is_some_and(is_crate_and_colons),
+            None => before.is_empty() && !self.module.contains("::"),
+        }
+    }
+
     /// Whether which tests come of it is asked of libtest.
     pub(super) fn is_known_to_libtest(&self) -> bool {
         self.several && self.in_libtest
@@ -219,6 +232,10 @@ impl Site {
     }
 }
 
+fn is_crate_and_colons(text: &str) -> bool {
+    text.strip_suffix("::").is_some_and(|name| !name.contains("::"))
+}
+
 /// `case_1`, `case_02_named`.
 fn is_case(segment: &str) -> bool {
     segment.strip_prefix("case_").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -239,6 +256,20 @@ mod tests {
     fn names_are_libtests() {
         assert_eq!(Site::new("my_crate", "works", "p").test_name(), "works");
         assert_eq!(Site::new("my_crate::db::tests", "works", "p").test_name(), "db::tests::works");
+    }
+
+    #[test]
+    fn a_place_is_called_by_its_name_and_no_other() {
+        let places = [("my_crate", "works"), ("my_crate::db", "works"), ("my_crate::db::tests", "works"), ("my_crate::b", "s")];
+        let more =
+            ["", "::", "s", "b::s", "::s", "works::s", "my_crate::works", "::works", "b::works", "tests::works", "db::ests"];
+        for place in places.map(|(module, function)| Site::new(module, function, "p")) {
+            let others = places.map(|(module, function)| Site::new(module, function, "p").test_name());
+            for name in others.into_iter().chain(more.map(str::to_owned)) {
+                assert_eq!(place.is_called(&name), place.test_name() == name, "{name} at {place:?}");
+                assert!(place.clone().makes_several_tests(false).may_be_one_of(&[name]));
+            }
+        }
     }
 
     #[track_caller]

@@ -25,7 +25,13 @@ pub(crate) fn find(pool: impl AsRef<Path>) -> Result<PathBuf, SlotError> {
 
 /// The same for a test of which it is known whether the file was there when it was compiled.
 pub(crate) fn find_compiled(pool: impl AsRef<Path>, was_there: Option<bool>) -> Result<PathBuf, SlotError> {
-    find_in(pool.as_ref(), was_there, &places(|name| std::env::var_os(name)))
+    let (pool, env) = (pool.as_ref(), |name: &str| std::env::var_os(name));
+    // That is where most are, and then nobody need read manifests to find the workspace.
+    let in_package = package(env).join(pool);
+    if pool.is_relative() && fs::metadata(&in_package).is_ok() {
+        return Ok(in_package);
+    }
+    find_in(pool, was_there, &places(env))
 }
 
 /// The file that a program names: as it is, else where the attribute looks. What is not found stays what it was.
@@ -45,12 +51,19 @@ pub(crate) fn workspace() -> Option<PathBuf> {
 
 /// The folders to look in, in order.
 fn places(env: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
-    let folder = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let package = folder(PACKAGE).unwrap_or_else(|| PathBuf::from("."));
-    let workspace = folder(WORKSPACE).or_else(|| workspace_above(&package));
+    let package = package(&env);
+    let workspace = folder(env, WORKSPACE).or_else(|| workspace_above(&package));
     let mut places = vec![package];
     places.extend(workspace.filter(|workspace| *workspace != places[0]));
     places
+}
+
+fn package(env: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    folder(env, PACKAGE).unwrap_or_else(|| PathBuf::from("."))
+}
+
+fn folder(env: impl Fn(&str) -> Option<OsString>, name: &str) -> Option<PathBuf> {
+    env(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// The nearest folder above whose manifest has a workspace.

@@ -6,6 +6,9 @@ use super::{Iter, Json, Object};
 
 impl Drop for Json {
     fn drop(&mut self) {
+        if !has_items(self) {
+            return;
+        }
         let mut rest = Vec::new();
         take_nested(self, &mut rest);
         while let Some(mut value) = rest.pop() {
@@ -17,9 +20,19 @@ impl Drop for Json {
 /// Moves the items of a list or object out of it if any of them has items in turn.
 fn take_nested(value: &mut Json, out: &mut Vec<Json>) {
     match value {
-        Json::Array(items) if items.iter().any(has_items) => out.append(items),
-        Json::Object(members) if members.iter().any(|(_, member)| has_items(member)) => {
-            out.extend(std::mem::take(members).into_iter().map(|(_, member)| member));
+        Json::Array(items) => {
+            for item in &*items {
+                if has_items(item) {
+                    return out.append(items);
+                }
+            }
+        }
+        Json::Object(members) => {
+            for (_, member) in &*members {
+                if has_items(member) {
+                    return out.extend(std::mem::take(members).into_iter().map(|(_, member)| member));
+                }
+            }
         }
         _ => {}
     }
@@ -83,6 +96,9 @@ impl<'a> Copying<'a> {
 
 /// A copy of a value, with `arrange` applied to every object in it.
 fn copy(mut source: &Json, arrange: fn(Object) -> Object) -> Json {
+    if !has_items(source) {
+        return clone_single(source);
+    }
     let mut open: Vec<Copying<'_>> = Vec::new();
     loop {
         if let Some((copying, first)) = Copying::begin(source) {

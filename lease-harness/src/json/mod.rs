@@ -24,6 +24,7 @@ pub use convert::object;
 pub use number::{number_from_text, number_text};
 pub use object::{IntoIter, Iter, Object};
 pub use parse::ParseError;
+pub(crate) use print::push_quoted;
 pub use text::{from_utf16, plain_text, trimmed, utf16_units};
 
 /// A JSON value.

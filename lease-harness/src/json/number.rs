@@ -1,5 +1,8 @@
 //! Numbers as JavaScript prints them, and as it reads them from what was typed.
 
+/// Up to here every whole number is a double.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// The text of a number, as `Number.prototype.toString` gives it: the shortest digits that read back as the same
 /// number, without a fraction if it is whole, with an exponent from 1e21 up and below 1e-6.
 pub fn number_text(number: f64) -> String {
@@ -11,6 +14,10 @@ pub fn number_text(number: f64) -> String {
     }
     if number == 0.0 {
         return "0".to_owned();
+    }
+    // Most are small and whole, and need no search for the shortest digits.
+    if 0.0 < number && number < EXACT && (number as u64) as f64 == number {
+        return (number as u64).to_string();
     }
     let sign = if number < 0.0 { "-" } else { "" };
     let (digits, exponent) = shortest(number.abs());

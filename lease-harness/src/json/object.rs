@@ -53,7 +53,7 @@ impl Object {
     /// The member `key`.
     pub fn get(&self, key: &str) -> Option<&Json> {
         match &self.members {
-            Members::Few(members) => members.iter().find(|(known, _)| known == key).map(|(_, value)| value),
+            Members::Few(members) => members.get(place_of(members, key)?).map(|(_, value)| value),
             Members::Many(many) => many.members.get(&many.place(key)?).map(|(_, value)| value),
         }
     }
@@ -61,7 +61,10 @@ impl Object {
     /// The member `key`.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Json> {
         match &mut self.members {
-            Members::Few(members) => members.iter_mut().find(|(known, _)| known == key).map(|(_, value)| value),
+            Members::Few(members) => {
+                let place = place_of(members, key)?;
+                members.get_mut(place).map(|(_, value)| value)
+            }
             Members::Many(many) => {
                 let place = many.place(key)?;
                 many.members.get_mut(&place).map(|(_, value)| value)
@@ -99,7 +102,7 @@ impl Object {
     pub fn remove(&mut self, key: &str) -> Option<Json> {
         match &mut self.members {
             Members::Few(members) => {
-                let place = members.iter().position(|(known, _)| known == key)?;
+                let place = place_of(members, key)?;
                 Some(members.remove(place).1)
             }
             Members::Many(many) => {
@@ -122,6 +125,18 @@ impl Object {
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.iter().map(|(key, _)| key)
     }
+}
+
+/// Where a key is among a few.
+fn place_of(members: &[(String, Json)], key: &str) -> Option<usize> {
+    let mut rest = members;
+    while let [(known, _), behind @ ..] = rest {
+        if known.len() == key.len() && known == key {
+            return Some(members.len() - rest.len());
+        }
+        rest = behind;
+    }
+    None
 }
 
 /// Where a new key belongs among a few.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::text::{push_char, push_half, push_str};
+use super::text::{n_ordinary, push_char, push_half, push_str};
 use super::{Json, Object};
 
 /// Why a text is no JSON document.
@@ -67,20 +67,21 @@ enum Next {
 }
 
 pub(super) fn parse(text: &str) -> Result<Json, ParseError> {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0 };
     let value = reader.value()?;
     reader.finish().map(|()| value)
 }
 
 /// The value at the beginning of a text, and what follows it.
 pub(super) fn parse_first(text: &str) -> Result<(Json, &str), ParseError> {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0 };
     let value = reader.value()?;
     Ok((value, &text[reader.at..]))
 }
 
 struct Reader<'a> {
     text: &'a str,
+    bytes: &'a [u8],
     /// Always at the start of a character.
     at: usize,
 }
@@ -199,6 +200,9 @@ impl<'a> Reader<'a> {
 
     fn number(&mut self) -> Result<f64, ParseError> {
         let start = self.at;
+        if let Some(whole) = self.small_number() {
+            return Ok(whole);
+        }
         self.take(b'-');
         if !self.take(b'0') {
             self.digits()?;
@@ -215,10 +219,30 @@ impl<'a> Reader<'a> {
         self.text[start..self.at].parse().map_err(|_| self.unexpected())
     }
 
+    /// Reads a number of a few digits and nothing else, as most are; else nothing.
+    fn small_number(&mut self) -> Option<f64> {
+        const MOST_DIGITS: usize = 9;
+        let (start, mut number) = (self.at, 0_u32);
+        while let Some(byte @ b'0'..=b'9') = self.peek()
+            && self.at - start < MOST_DIGITS
+        {
+            number = number * 10 + u32::from(byte - b'0');
+            self.at += 1;
+        }
+        let is_it = match (self.at - start, self.peek()) {
+            (0, _) | (_, Some(b'0'..=b'9' | b'.' | b'e' | b'E')) => false,
+            (n_digits, _) => n_digits == 1 || self.bytes[start] != b'0',
+        };
+        if !is_it {
+            self.at = start;
+        }
+        is_it.then(|| f64::from(number))
+    }
+
     /// Reads one or more digits.
     fn digits(&mut self) -> Result<(), ParseError> {
         let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+        while let Some(b'0'..=b'9') = self.peek() {
             self.at += 1;
         }
         if self.at == start { Err(self.unexpected()) } else { Ok(()) }
@@ -226,6 +250,12 @@ impl<'a> Reader<'a> {
 
     fn string(&mut self) -> Result<String, ParseError> {
         self.at += 1;
+        let start = self.at;
+        self.at += n_ordinary(&self.bytes[start..]);
+        if self.take(b'"') {
+            return Ok(self.text[start..self.at - 1].to_owned());
+        }
+        self.at = start;
         let mut text = String::new();
         loop {
             push_str(&mut text, self.run());
@@ -243,11 +273,15 @@ impl<'a> Reader<'a> {
 
     /// Reads characters that stand for themselves.
     fn run(&mut self) -> &'a str {
-        let rest = &self.text[self.at..];
-        let special = |byte: &u8| matches!(byte, b'"' | b'\\' | ..=0x1F);
-        let len = rest.as_bytes().iter().position(special).unwrap_or(rest.len());
-        self.at += len;
-        &rest[..len]
+        let start = self.at;
+        loop {
+            self.at += n_ordinary(&self.bytes[self.at..]);
+            match self.peek() {
+                // It is part of a character that stands for itself.
+                Some(0x80..) => self.at += 1,
+                _ => return &self.text[start..self.at],
+            }
+        }
     }
 
     fn escape(&mut self, text: &mut String) -> Result<(), ParseError> {
@@ -316,13 +350,13 @@ impl<'a> Reader<'a> {
 
     /// JSON's blanks are these four and no others.
     fn skip_blanks(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
         }
     }
 
     fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        if self.at < self.bytes.len() { Some(self.bytes[self.at]) } else { None }
     }
 
     fn take(&mut self, byte: u8) -> bool {

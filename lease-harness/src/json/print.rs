@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use super::text::{is_plain, utf16_units};
+use super::text::{is_plain, n_ordinary, utf16_units};
 use super::{Iter, Json, Object, number_text};
 
 /// A list or object whose end was not written yet.
@@ -11,9 +11,12 @@ enum Open<'a> {
     Object(Iter<'a>),
 }
 
+/// Few documents are longer.
+const USUAL_LEN: usize = 512;
+
 /// The text of a value; `indent` is the number of spaces a level, none for the compact form.
 pub(super) fn print(value: &Json, indent: Option<usize>) -> String {
-    let mut out = Printer { text: String::new(), indent, depth: 0 };
+    let mut out = Printer { text: String::with_capacity(USUAL_LEN), indent, depth: 0 };
     let first = out.begin(value);
     out.finish(first);
     out.text
@@ -85,7 +88,7 @@ impl Printer {
             Json::Bool(false) => self.text.push_str("false"),
             Json::Number(number) if number.is_finite() => self.text.push_str(&number_text(*number)),
             Json::Number(_) => self.text.push_str("null"),
-            Json::String(string) => quote(string, &mut self.text),
+            Json::String(string) => push_quoted(&mut self.text, string),
             Json::Array(items) if items.is_empty() => self.text.push_str("[]"),
             Json::Array(items) => {
                 self.open('[');
@@ -118,14 +121,14 @@ impl Printer {
 
     /// Writes what stands before an item: a comma unless it is the first.
     fn separate(&mut self) {
-        if !self.text.ends_with(['[', '{']) {
+        if !matches!(self.text.as_bytes().last(), Some(b'[' | b'{')) {
             self.text.push(',');
         }
         self.new_line();
     }
 
     fn key(&mut self, key: &str) {
-        quote(key, &mut self.text);
+        push_quoted(&mut self.text, key);
         self.text.push(':');
         if self.indent.is_some() {
             self.text.push(' ');
@@ -133,22 +136,27 @@ impl Printer {
     }
 
     fn new_line(&mut self) {
-        if let Some(indent) = self.indent {
-            const BLANKS: &str = "                                ";
-            self.text.push('\n');
-            let mut left = indent * self.depth;
-            while left != 0 {
-                let n_blanks = left.min(BLANKS.len());
-                self.text.push_str(&BLANKS[..n_blanks]);
-                left -= n_blanks;
-            }
+        let Some(indent) = self.indent else { return };
+        const BLANKS: &str = "\n                                ";
+        let mut left = indent * self.depth;
+        if left < BLANKS.len() {
+            return self.text.push_str(&BLANKS[..=left]);
+        }
+        self.text.push('\n');
+        while left != 0 {
+            let n_blanks = left.min(BLANKS.len() - 1);
+            self.text.push_str(&BLANKS[1..=n_blanks]);
+            left -= n_blanks;
         }
     }
 }
 
-fn quote(string: &str, out: &mut String) {
+/// Appends a text as a document has it.
+pub(crate) fn push_quoted(out: &mut String, string: &str) {
     out.push('"');
-    if is_plain(string) {
+    if n_ordinary(string.as_bytes()) == string.len() {
+        out.push_str(string);
+    } else if is_plain(string) {
         let mut rest = string;
         // What needs an escape is a byte by itself.
         while let Some(place) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | ..=0x1F)) {

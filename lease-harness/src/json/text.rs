@@ -42,7 +42,42 @@ pub fn plain_text(text: &str) -> Cow<'_, str> {
 
 /// Whether the text holds no half of a surrogate pair and nothing that looks like one.
 pub(super) fn is_plain(text: &str) -> bool {
-    !text.contains(ESCAPE)
+    n_ordinary(text.as_bytes()) == text.len() || !text.contains(ESCAPE)
+}
+
+/// The bytes that need a closer look in a document's text: those with an escape of their own, and that with which [`ESCAPE`] begins.
+static IS_ODD: [bool; 256] = {
+    let mut is_odd = [false; 256];
+    let mut control = 0;
+    while control < 0x20 {
+        is_odd[control] = true;
+        control += 1;
+    }
+    is_odd[b'"' as usize] = true;
+    is_odd[b'\\' as usize] = true;
+    is_odd[0xEF] = true;
+    is_odd
+};
+
+/// How many bytes at the beginning stand for themselves, whatever follows.
+///
+/// Tests are built without optimisation, and this with them: there iterators cost a multiple of a plain loop.
+pub(super) fn n_ordinary(bytes: &[u8]) -> usize {
+    let mut rest = bytes;
+    while let [a, b, c, d, e, f, g, h, behind @ ..] = rest {
+        let is_odd = IS_ODD[*a as usize] | IS_ODD[*b as usize] | IS_ODD[*c as usize] | IS_ODD[*d as usize];
+        if is_odd | IS_ODD[*e as usize] | IS_ODD[*f as usize] | IS_ODD[*g as usize] | IS_ODD[*h as usize] {
+            break;
+        }
+        rest = behind;
+    }
+    while let [byte, behind @ ..] = rest {
+        if IS_ODD[*byte as usize] {
+            break;
+        }
+        rest = behind;
+    }
+    bytes.len() - rest.len()
 }
 
 /// Appends a character of a document.

@@ -4,11 +4,12 @@ mod check;
 mod error;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 pub use error::{PoolFileError, PoolFileErrorKind};
 
 use super::slot::SlotDef;
-use crate::json::{Json, Object, object};
+use crate::json::{Json, Object, push_quoted};
 use crate::sys::disk;
 
 const TTL_MINUTES: f64 = 30.0;
@@ -21,7 +22,8 @@ const MOVING_AVG_SEED_MS: f64 = 480_000.0;
 pub struct PoolFile {
     path: PathBuf,
     raw: Json,
-    warnings: Vec<String>,
+    /// Worked out when somebody asks.
+    warnings: OnceLock<Vec<String>>,
     name: String,
     kind_prefix: String,
     queue_lock_kind: String,
@@ -85,7 +87,7 @@ impl PoolFile {
 
     /// What works but is doubtful, a sentence each, for people.
     pub fn warnings(&self) -> &[String] {
-        &self.warnings
+        self.warnings.get_or_init(|| check::warnings(self))
     }
 
     /// The pool's name, and the name of its folder in the store (default `pool`).
@@ -212,19 +214,44 @@ impl PoolFile {
         Json::parse(&self.description()).unwrap_or_default()
     }
 
-    /// The text of that.
+    /// The text of that: keys in their order, and no document made for it, because every first grant of a process needs it.
     pub(super) fn description(&self) -> String {
         let mut slots: Vec<&SlotDef> = self.slots.iter().collect();
         slots.sort_by_key(|slot| slot.kind());
-        let description = object([
-            ("name", Json::from(&self.name)),
-            ("queueLockKind", Json::from(&self.queue_lock_kind)),
-            ("slots", slots.into_iter().map(SlotDef::to_json).collect::<Vec<_>>().into()),
-            ("grantEnv", self.grant_env.clone().into()),
-            ("grantFields", self.grant_fields.clone().into()),
-        ]);
-        description.sorted().to_text()
+        let mut text = "{\"grantEnv\":".to_owned();
+        match &self.grant_env {
+            Some(templates) => push_sorted(&mut text, templates),
+            None => text.push_str("null"),
+        }
+        text.push_str(",\"grantFields\":");
+        push_sorted(&mut text, &self.grant_fields);
+        text.push_str(",\"name\":");
+        push_quoted(&mut text, &self.name);
+        text.push_str(",\"queueLockKind\":");
+        push_quoted(&mut text, &self.queue_lock_kind);
+        text.push_str(",\"slots\":[");
+        for (place, slot) in slots.into_iter().enumerate() {
+            text.push_str(if place == 0 { "{\"attrs\":" } else { ",{\"attrs\":" });
+            push_sorted(&mut text, slot.attrs());
+            text.push_str(",\"id\":");
+            match slot.id() {
+                Json::String(id) => push_quoted(&mut text, id),
+                _ => text.push_str(slot.id_text()),
+            }
+            text.push_str(",\"kind\":");
+            push_quoted(&mut text, slot.kind());
+            text.push('}');
+        }
+        text.push_str("]}");
+        text
     }
+}
+
+fn push_sorted(text: &mut String, members: &Object) {
+    if members.is_empty() {
+        return text.push_str("{}");
+    }
+    text.push_str(&Json::Object(members.clone()).sorted().to_text());
 }
 
 fn insert_given(json: &mut Object, key: &str, value: Option<impl Into<Json>>) {

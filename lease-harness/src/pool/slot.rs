@@ -1,6 +1,7 @@
 //! A slot as the pool file describes it, and its environment.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use super::template::value_text;
 use crate::json::{Json, Object};
@@ -19,7 +20,8 @@ pub struct SlotDef {
     id_text: String,
     kind: String,
     attrs: Object,
-    env: Vec<(String, String)>,
+    /// Worked out when somebody asks: mostly for one slot of many.
+    env: OnceLock<Vec<(String, String)>>,
     grant_env: Option<Vec<(String, String)>>,
     grant_fields: Object,
 }
@@ -28,8 +30,7 @@ impl SlotDef {
     /// A slot whose grants carry its own environment and no fields.
     pub(super) fn new(id: Json, kind: String, attrs: Object) -> Self {
         let id_text = value_text(&id);
-        let env = slot_env(&id_text, &kind, &leaves(&attrs));
-        Self { id, id_text, kind, attrs, env, grant_env: None, grant_fields: Object::new() }
+        Self { id, id_text, kind, attrs, env: OnceLock::new(), grant_env: None, grant_fields: Object::new() }
     }
 
     /// Sets what grants of this slot carry; no environment means the slot's own.
@@ -61,12 +62,12 @@ impl SlotDef {
     /// What the pool's commands see of this slot: `POOL_SLOT_ID`, `POOL_SLOT_KIND`, and `POOL_SLOT_<NAME>` for every
     /// attribute.
     pub fn env(&self) -> &[(String, String)] {
-        &self.env
+        self.env.get_or_init(|| slot_env(&self.id_text, &self.kind, &leaves(&self.attrs)))
     }
 
     /// The environment that a grant of this slot carries: the file's `grantEnv` filled in, else [`env`](Self::env).
     pub fn grant_env(&self) -> &[(String, String)] {
-        self.grant_env.as_deref().unwrap_or(&self.env)
+        self.grant_env.as_deref().unwrap_or_else(|| self.env())
     }
 
     /// The fields that a grant of this slot carries besides the built-in ones: the file's `grantFields` filled in.
@@ -86,7 +87,7 @@ impl SlotDef {
     /// What works but is doubtful in this slot, each as a text that does not name the slot.
     pub(super) fn doubts(&self) -> Vec<String> {
         let mut doubts = overwritten(&leaves(&self.attrs));
-        for (name, value) in self.env.iter().chain(self.grant_env.iter().flatten()) {
+        for (name, value) in self.env().iter().chain(self.grant_env.iter().flatten()) {
             if value.contains('\0') {
                 doubts.push(format!("{name} holds a NUL character, which no environment can carry"));
             }

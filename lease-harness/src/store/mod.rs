@@ -470,9 +470,12 @@ fn refuse_network(dir: &Path) -> StoreResult<()> {
 /// Whether a text may be a kind: `^[a-z0-9][a-z0-9._-]{0,127}$`.
 #[must_use]
 pub fn is_kind(text: &str) -> bool {
-    let first = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let rest = |byte: &u8| first(byte) || b"._-".contains(byte);
-    text.len() <= 128 && text.as_bytes().first().is_some_and(first) && text.bytes().all(|byte| rest(&byte))
+    let [b'a'..=b'z' | b'0'..=b'9', rest @ ..] = text.as_bytes() else { return false };
+    let mut rest = rest;
+    while let [b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-', behind @ ..] = rest {
+        rest = behind;
+    }
+    rest.is_empty() && text.len() <= 128
 }
 
 fn check_kind(kind: &str) -> StoreResult<()> {

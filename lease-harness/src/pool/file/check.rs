@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use strsim::levenshtein;
 
@@ -86,7 +87,7 @@ fn check_fields(fields: &Object, path: &Path) -> Checked<PoolFile> {
     let grant_fields = object_field(fields, "grantFields")?.unwrap_or_default();
     grant_fields.keys().try_for_each(grant_key)?;
     grant_env.iter().flatten().try_for_each(|(name, value)| env_template(name, value))?;
-    let mut seen = Seen { prefix: &kind_prefix, lock: &queue_lock_kind, ids: HashSet::new(), kinds: HashSet::new() };
+    let mut seen = Seen { prefix: &kind_prefix, lock: &queue_lock_kind, ids: Names::default(), kinds: Names::default() };
     let slots = raw_slots.iter().enumerate().map(|(idx, raw)| seen.slot(idx, raw)).collect::<Checked<Vec<_>>>()?;
     let cwd = given(fields, "cwd").map_or(Ok(".".to_owned()), |cwd| text("cwd", cwd))?;
     let cwd = resolve(path, &cwd)?;
@@ -94,7 +95,7 @@ fn check_fields(fields: &Object, path: &Path) -> Checked<PoolFile> {
     let mut file = PoolFile {
         path: path.to_owned(),
         raw: Json::Null,
-        warnings: Vec::new(),
+        warnings: OnceLock::new(),
         name,
         kind_prefix,
         queue_lock_kind,
@@ -106,7 +107,6 @@ fn check_fields(fields: &Object, path: &Path) -> Checked<PoolFile> {
         slots,
     };
     fill_grants(&mut file)?;
-    file.warnings = misspelt(fields).chain(warnings(&file, raw_slots)).collect();
     Ok(file)
 }
 
@@ -197,27 +197,57 @@ fn shell_prefix(prefix: Option<&str>) -> Checked<()> {
 struct Seen<'a> {
     prefix: &'a str,
     lock: &'a str,
-    ids: HashSet<String>,
-    kinds: HashSet<String>,
+    ids: Names,
+    kinds: Names,
+}
+
+/// Names that were seen. Most pools have so few slots that looking at each name is the fastest way to find one.
+#[derive(Default)]
+struct Names {
+    few: Vec<String>,
+    many: HashSet<String>,
+}
+
+impl Names {
+    /// Whether the name is new.
+    fn insert(&mut self, name: String) -> bool {
+        const FEW: usize = 16;
+        if self.few.contains(&name) || !self.many.is_empty() && self.many.contains(&name) {
+            return false;
+        }
+        if self.few.len() < FEW {
+            self.few.push(name);
+        } else {
+            self.many.insert(name);
+        }
+        true
+    }
 }
 
 impl Seen<'_> {
     fn slot(&mut self, idx: usize, raw: &Json) -> Checked<SlotDef> {
         let fields = raw.as_object().ok_or_else(|| Wrong::of(Some(raw), format!("slots[{idx}] must be an object")))?;
         let id = slot_id(idx, fields)?;
-        if !self.ids.insert(value_text(id)) {
+        let id_text = value_text(id);
+        let kind = match given(fields, "kind") {
+            Some(kind) => kind.clone(),
+            None => Json::String(self.prefix.to_owned() + &id_text),
+        };
+        if !self.ids.insert(id_text) {
             return Err(format!("duplicate slot id {}", id.to_text()).into());
         }
-        let derived = || Json::from(format!("{}{}", self.prefix, value_text(id)));
-        let kind = given(fields, "kind").cloned().unwrap_or_else(derived);
         let Some(kind_text) = kind.as_str().filter(|kind| is_kind(kind)) else {
             return Err(format!("slot {} lease kind {} must match {KIND}", id.to_text(), kind.to_text()).into());
         };
         if kind_text == self.lock || !self.kinds.insert(kind_text.to_owned()) {
             return Err(format!("duplicate lease kind {}", kind.to_text()).into());
         }
-        let attrs = fields.iter().filter(|(key, _)| !["id", "kind", PROTO].contains(key));
-        let attrs = attrs.map(|(key, value)| (key, value.clone())).collect();
+        let mut attrs = Object::new();
+        for (key, value) in fields {
+            if !matches!(key, "id" | "kind" | PROTO) {
+                attrs.insert(key, value.clone());
+            }
+        }
         Ok(SlotDef::new(id.clone(), kind_text.to_owned(), attrs))
     }
 }
@@ -286,8 +316,9 @@ fn near_key(word: &str) -> Option<&'static str> {
 }
 
 /// What works but is doubtful. What several slots share is said of the first.
-fn warnings(file: &PoolFile, raw_slots: &[Json]) -> Vec<String> {
-    let mut warnings = Vec::new();
+pub(super) fn warnings(file: &PoolFile) -> Vec<String> {
+    let mut warnings: Vec<_> = file.raw.as_object().into_iter().flat_map(misspelt).collect();
+    let raw_slots = file.raw.get("slots").and_then(Json::as_array).unwrap_or_default();
     if LONGEST_TTL_MINUTES < file.ttl_minutes() {
         let ttl = Json::from(file.ttl_minutes()).to_text();
         warnings.push(format!(
