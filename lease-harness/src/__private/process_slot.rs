@@ -15,7 +15,9 @@ use super::request::{Ask, explain, guarded};
 use super::selection::Selection;
 use super::site::{Site, TestForm, registered};
 use super::turn::{self, Queue, Turn, queue_of};
-use crate::harness::{LossWatch, Slot, SlotError, SlotErrorKind, Wait, background, quiesce, refuse_shared_variables, resume};
+use crate::harness::{
+    LossWatch, Slot, SlotError, SlotErrorKind, Wait, background, put_off, quiesce, refuse_shared_variables, resume,
+};
 
 /// The process's slots, as its tests need them.
 struct Held {
@@ -109,8 +111,12 @@ fn really_selected(mut sites: Vec<&'static Site>, selection: &Selection) -> Vec<
 /// Takes the slots and sets their environment.
 fn acquire(ask: &Ask) -> Result<Vec<Slot>, SlotError> {
     refuse_shared_variables(&ask.requests())?;
-    let slots = ask.acquire(None)?;
-    // No thread of ours may run while the environment changes.
+    // No thread of ours may run while the environment changes, so that one that began before had to end and begin anew. Who
+    // waits for a second slot holds the first one meanwhile, and needs it.
+    if ask.pool_files.len() == 1 {
+        put_off();
+    }
+    let slots = guarded(|| ask.acquire(None)).inspect_err(|_| resume())?;
     quiesce();
     let environment = guarded(|| set_environments(&slots));
     // Whatever came of that: other slots of this process need the heart too.

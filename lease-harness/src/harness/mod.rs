@@ -42,7 +42,7 @@ pub use status::status_document;
 pub use turns::NEXTEST_GROUPS;
 pub use who::session_text;
 
-pub(crate) use crate::store::{quiesce, resume};
+pub(crate) use crate::store::{put_off, quiesce, resume};
 pub(crate) use crate::sys::exit::{at_exit, exit_now};
 pub(crate) use claims::{claims_of, exclude_each_other, tell_claims_place};
 #[cfg(feature = "mimic")]

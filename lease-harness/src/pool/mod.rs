@@ -34,6 +34,7 @@ mod waiting;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -224,8 +225,12 @@ impl Pool {
             on_lost(reason);
             let _ = end_processes_of(&token);
         });
-        started.map_err(|error| PoolError::internal(format!("cannot start the heartbeat thread: {error}")))
+        started.map_err(|error| no_heart(&error))
     }
+}
+
+fn no_heart(error: &io::Error) -> PoolError {
+    PoolError::internal(format!("cannot start the heartbeat thread: {error}"))
 }
 
 fn ttl_from_env(env: &Env) -> PoolResult<Option<f64>> {

@@ -9,10 +9,14 @@ use super::grant::{self, Grant, Granted};
 use super::hooks::{Action, Stop, Unready};
 use super::queue::Mode;
 use super::slot::SlotDef;
-use super::{Pool, end_processes_of};
+use super::{Pool, end_processes_of, no_heart};
 use crate::json::{Json, number_text};
 use crate::store::{self, Beat, Found, LostNote, Record};
 use crate::sys::clock;
+
+fn beat_from_now_on() -> PoolResult<()> {
+    store::beat_from_now_on().map_err(|error| no_heart(&error))
+}
 
 /// A granted slot whose lease is kept alive until this is dropped. Dropping does not give the slot back.
 #[derive(Debug)]
@@ -85,8 +89,11 @@ impl Preparing<'_> {
         let taken_at_ms = self.pool.store.now_ms();
         // Leaving the queue may have to wait for its lock.
         let (beat, lost) = self.or_give_up(self.start_beat())?;
-        self.or_give_up(self.pool.agree_still(self.owner()))?;
-        let request = self.request;
+        let (request, makes_clean) = (self.request, self.pool.makes_clean());
+        if request.is_queued || makes_clean {
+            self.or_give_up(beat_from_now_on())?;
+        }
+        self.or_give_up(self.pool.agree_still(self.owner(), beat_from_now_on))?;
         if request.is_queued {
             let had_place = self.or_give_up(self.pool.dequeue_known(&request.id, self.owner()))?;
             if !had_place && self.pool.store.has_additions() {
@@ -94,7 +101,6 @@ impl Preparing<'_> {
                 return Ok(None);
             }
         }
-        let makes_clean = self.pool.makes_clean();
         if makes_clean && let Some(answer) = self.make_clean(&lost) {
             return answer;
         }

@@ -88,6 +88,23 @@ impl Drop for Beat {
     }
 }
 
+/// Begins a moment in which a lease may be had without a thread for its beats: whoever takes it says [`beat_from_now_on`] before
+/// anything that may last. [`resume`] ends the moment.
+pub(crate) fn put_off() {
+    heart().lock().is_put_off = true;
+}
+
+/// Starts the thread that was [put off](put_off): something that may last comes now.
+///
+/// Fails when no thread can be had.
+pub(crate) fn beat_from_now_on() -> io::Result<()> {
+    let mut body = heart().lock();
+    if !std::mem::take(&mut body.is_put_off) {
+        return Ok(());
+    }
+    body.wake(heart(), Duration::ZERO)
+}
+
 /// Ends the heart's thread, for a moment in which this process must have no other thread. [`resume`] starts it again.
 pub(crate) fn quiesce() {
     let thread = {
@@ -105,6 +122,7 @@ pub(crate) fn quiesce() {
 pub(crate) fn resume() {
     let mut body = heart().lock();
     body.quiet = false;
+    body.is_put_off = false;
     // Without a thread the leases end by their TTL, which their holder notices at release.
     let _ = body.wake(heart(), Duration::ZERO);
 }
@@ -126,6 +144,7 @@ struct Body {
     /// Until when the thread sleeps, by the clock of the beats, if nobody wakes it.
     asleep_until: Duration,
     quiet: bool,
+    is_put_off: bool,
 }
 
 struct Beating {
@@ -207,7 +226,7 @@ impl Body {
 
     /// Sees to it that the thread is there and looks by the time `due`.
     fn wake(&mut self, heart: &'static Heart, due: Duration) -> io::Result<()> {
-        if self.quiet || self.leases.is_empty() {
+        if self.quiet || self.is_put_off || self.leases.is_empty() {
             return Ok(());
         }
         if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {

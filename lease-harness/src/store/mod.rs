@@ -51,7 +51,7 @@ pub use crate::sys::env::Env;
 pub(crate) use alive::{CLAIMS, ProofOfLife, Vital, folder as alive_folder};
 pub(crate) use alone::{Alone, Entering};
 pub(crate) use error::chain;
-pub(crate) use heartbeat::{Beat, Beaten, KeptAlive, LostNote, Pulse, pause_for, quiesce, resume};
+pub(crate) use heartbeat::{Beat, Beaten, KeptAlive, LostNote, Pulse, beat_from_now_on, pause_for, put_off, quiesce, resume};
 pub(crate) use journal::{iso, note};
 pub(crate) use owner::quoted;
 pub(crate) use record::to_f64;
