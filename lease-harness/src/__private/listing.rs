@@ -7,8 +7,8 @@ use super::site::Site;
 use crate::harness::{LeasedTest, RunNotes};
 
 /// Tells the places of the attribute. Writes nothing to stdout, and never panics.
-pub(super) fn tell_sites(sites: &[&'static Site]) {
-    tell(|| sites.iter().map(|site| site.to_leased_test()).collect());
+pub(super) fn tell_sites(sites: impl FnOnce() -> Vec<&'static Site>) {
+    tell(|| sites().iter().map(|site| site.to_leased_test()).collect());
 }
 
 /// Tells what there is to tell, if somebody asks.

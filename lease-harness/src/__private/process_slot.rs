@@ -13,7 +13,7 @@ use super::listing;
 use super::own_tests;
 use super::request::{Ask, explain, guarded};
 use super::selection::Selection;
-use super::site::{Site, TestForm, registered};
+use super::site::{Site, is_any_registered, process_forms, registered};
 use super::turn::{self, Queue, Turn, queue_of};
 use crate::harness::{
     LossWatch, Slot, SlotError, SlotErrorKind, Wait, background, put_off, quiesce, refuse_shared_variables, resume,
@@ -57,31 +57,26 @@ ctor::declarative::ctor! {
 /// Takes the process's slot if one of its tests will run, and tells a listing of all. Writes nothing to stdout, and never
 /// panics.
 fn before_main() {
-    let mut sites = registered();
-    if !sites.is_empty() {
-        listing::tell_sites(&sites);
-    }
-    sites.retain(|site| site.form() == TestForm::Process);
-    if sites.is_empty() {
+    if !is_any_registered() {
         return;
     }
-    let process = guarded(|| take_for(&sites)).unwrap_or_else(|error| Process::Refused(explain(&error)));
+    listing::tell_sites(registered);
+    let process = guarded(take_what_is_needed).unwrap_or_else(|error| Process::Refused(explain(&error)));
     let _ = PROCESS.set(process);
 }
 
-fn take_for(sites: &[&'static Site]) -> Result<Process, SlotError> {
+fn take_what_is_needed() -> Result<Process, SlotError> {
     let selection = Selection::read(process_args().as_deref(), |name| std::env::var_os(name));
     if let Selection::Unknown(reason) = selection {
         return Ok(Process::NotAsked(format!("{reason}, so it was not known whether a leased test would run")));
     }
-    let cases = CASES.get_or_init(|| Cases::look(sites, &selection));
-    if let Err(reason) = cases.refuse_process(sites, &selection) {
+    // A program may have hundreds of tests of which one runs here: the others are passed by without their names being made.
+    let sites = process_forms(selection.whole_names());
+    let cases = CASES.get_or_init(|| Cases::look(&sites, &selection));
+    if let Err(reason) = cases.refuse_process(&sites, &selection) {
         end_before_main(&reason);
     }
-    let named = selection.whole_names();
-    // A program may have hundreds of tests of which one runs here: the others are passed by without their names being made.
-    let may_be_named = |site: &Site| named.is_none_or(|names| site.may_be_one_of(names));
-    let will_run = |site: &&Site| may_be_named(site) && selection.may_run(&site.candidate()) && cases.refuse(site).is_ok();
+    let will_run = |site: &&Site| selection.may_run(&site.candidate()) && cases.refuse(site).is_ok();
     let wanted = really_selected(sites.iter().copied().filter(will_run).collect(), &selection);
     let Some(ask) = ask_for(&wanted)? else {
         return Ok(Process::NotAsked("no leased test is selected by the arguments of this process".to_owned()));

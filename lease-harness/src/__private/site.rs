@@ -1,15 +1,18 @@
 //! The places where the attribute stands.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
 use super::selection::{Candidate, is_below};
 use crate::harness::{LeasedTest, NamedPool, SlotError, Wait, find_compiled_pool_file, found_pool_file};
 
 /// One use of the attribute: which test, which pool, which options.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Site {
+    /// The place that was put on the list before this one.
+    before: AtomicPtr<Site>,
     module: &'static str,
     function: &'static str,
     pool: &'static str,
@@ -58,6 +61,7 @@ impl Site {
     /// The test `function` in `module` (as `module_path!` has it), on the pool of this file.
     pub const fn new(module: &'static str, function: &'static str, pool: &'static str) -> Self {
         Self {
+            before: AtomicPtr::new(ptr::null_mut()),
             module,
             function,
             pool,
@@ -139,7 +143,14 @@ impl Site {
     /// Puts the place on the list that the constructor reads. Each place does so in a constructor of its own, earlier than
     /// ours: unlike entries of a linker section, constructors survive every linker's garbage collection.
     pub fn register(&'static self) {
-        SITES.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+        // Every process pays for this once for each place, so the list costs no lock and no memory. The loader runs one
+        // constructor at a time.
+        self.before.store(LAST.load(Ordering::Acquire), Ordering::Relaxed);
+        LAST.store(ptr::from_ref(self).cast_mut(), Ordering::Release);
+    }
+
+    fn before(&self) -> Option<&'static Self> {
+        of_list(self.before.load(Ordering::Relaxed))
     }
 
     /// The test's name as libtest has it: without the crate.
@@ -156,7 +167,15 @@ impl Site {
 
     /// Whether one of these may be the whole name of a test of this place. Costs less than making its name.
     pub(super) fn may_be_one_of(&self, names: &[String]) -> bool {
-        self.several || names.iter().any(|name| self.is_called(name))
+        if self.several {
+            return true;
+        }
+        for name in names {
+            if self.is_called(name) {
+                return true;
+            }
+        }
+        false
     }
 
     fn is_called(&self, name: &str) -> bool {
@@ -187,10 +206,6 @@ impl Site {
         let test_idx = (0..segments.len() - 1).rev().find(|idx| segments[*idx] == word && is_case(segments[idx + 1]))?;
         let test = segments[..=test_idx].join("::");
         Some(CaseOf { test, case: segments[test_idx + 1].to_owned(), place })
-    }
-
-    pub(super) fn form(&self) -> TestForm {
-        self.form
     }
 
     /// What a listing is told.
@@ -241,11 +256,47 @@ fn is_case(segment: &str) -> bool {
     segment.strip_prefix("case_").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-static SITES: Mutex<Vec<&'static Site>> = Mutex::new(Vec::new());
+/// The place that was put on the list last.
+static LAST: AtomicPtr<Site> = AtomicPtr::new(ptr::null_mut());
 
-/// Every place in this binary.
+fn of_list(place: *mut Site) -> Option<&'static Site> {
+    // SAFETY: only `register` puts something on the list, and that is a shared reference that is valid for ever.
+    unsafe { place.cast_const().as_ref() }
+}
+
+/// Every place in this binary, in the order in which they were put on the list.
 pub(super) fn registered() -> Vec<&'static Site> {
-    SITES.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    let mut sites = Vec::new();
+    let mut next = of_list(LAST.load(Ordering::Acquire));
+    while let Some(site) = next {
+        sites.push(site);
+        next = site.before();
+    }
+    sites.reverse();
+    sites
+}
+
+/// Whether there is any.
+pub(super) fn is_any_registered() -> bool {
+    !LAST.load(Ordering::Acquire).is_null()
+}
+
+/// Those of the process form that matter to a process that runs the tests of these names only, or tests of any name. One of
+/// several cases may matter to others, and then all do.
+pub(super) fn process_forms(names: Option<&[String]>) -> Vec<&'static Site> {
+    let mut sites = Vec::new();
+    let mut next = of_list(LAST.load(Ordering::Acquire));
+    while let Some(site) = next {
+        if site.made_of.is_some() && names.is_some() {
+            return process_forms(None);
+        }
+        if matches!(site.form, TestForm::Process) && names.is_none_or(|names| site.may_be_one_of(names)) {
+            sites.push(site);
+        }
+        next = site.before();
+    }
+    sites.reverse();
+    sites
 }
 
 #[cfg(test)]
@@ -267,8 +318,9 @@ mod tests {
             let others = places.map(|(module, function)| Site::new(module, function, "p").test_name());
             for name in others.into_iter().chain(more.map(str::to_owned)) {
                 assert_eq!(place.is_called(&name), place.test_name() == name, "{name} at {place:?}");
-                assert!(place.clone().makes_several_tests(false).may_be_one_of(&[name]));
+                assert_eq!(place.may_be_one_of(std::slice::from_ref(&name)), place.is_called(&name));
             }
+            assert!(place.makes_several_tests(false).may_be_one_of(&["other".to_owned()]));
         }
     }
 
@@ -300,6 +352,6 @@ mod tests {
                 SITE.register();
             }
         }
-        assert!(registered().into_iter().any(|site| std::ptr::eq(site, &SITE)));
+        assert!(registered().into_iter().any(|site| ptr::eq(site, &SITE)));
     }
 }

@@ -413,7 +413,9 @@ impl LeaseStore {
     }
 
     fn path(&self, kind: &str) -> PathBuf {
-        self.dir().join(file_name(kind))
+        let mut path = self.dir().join(kind);
+        path.as_mut_os_string().push(RECORD);
+        path
     }
 
     pub(crate) fn found(&self, kind: &str) -> StoreResult<Found> {

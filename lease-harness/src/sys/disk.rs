@@ -441,8 +441,14 @@ pub(crate) fn check_writable(dir: &Path) -> io::Result<()> {
 /// A text that changes with every start of the machine; empty where there is none.
 pub(crate) fn boot_id() -> &'static str {
     static BOOT_ID: OnceLock<String> = OnceLock::new();
-    let read = || fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    BOOT_ID.get_or_init(|| read().trim().to_owned())
+    BOOT_ID.get_or_init(|| read_boot_id().unwrap_or_default())
+}
+
+fn read_boot_id() -> io::Result<String> {
+    // It is a UUID and a line break, which one call reads.
+    let mut bytes = [0; 64];
+    let n_read = read_once(&mut File::open("/proc/sys/kernel/random/boot_id")?, &mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes[..n_read]).trim().to_owned())
 }
 
 #[cfg(test)]
