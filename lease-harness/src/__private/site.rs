@@ -179,6 +179,12 @@ impl Site {
     }
 
     fn is_called(&self, name: &str) -> bool {
+        // Mostly one byte says that it is not.
+        if let ([.., last], [.., wanted]) = (self.function.as_bytes(), name.as_bytes())
+            && last != wanted
+        {
+            return false;
+        }
         let Some(before) = name.strip_suffix(self.function) else { return false };
         match before.strip_suffix("::") {
             Some(module) => self.module.strip_suffix(module).is_some_and(is_crate_and_colons),
@@ -287,14 +293,19 @@ pub(super) fn process_forms(names: Option<&[String]>) -> Vec<&'static Site> {
     let mut sites = Vec::new();
     let mut next = of_list(LAST.load(Ordering::Acquire));
     while let Some(site) = next {
-        if site.made_of.is_some() && names.is_some() {
-            return process_forms(None);
-        }
-        if matches!(site.form, TestForm::Process) && names.is_none_or(|names| site.may_be_one_of(names)) {
+        if let Some(names) = names {
+            if site.made_of.is_some() {
+                return process_forms(None);
+            }
+            if site.may_be_one_of(names) {
+                sites.push(site);
+            }
+        } else {
             sites.push(site);
         }
         next = site.before();
     }
+    sites.retain(|site| matches!(site.form, TestForm::Process));
     sites.reverse();
     sites
 }
