@@ -21,7 +21,7 @@ use crate::harness::{
 
 /// The process's slots, as its tests need them.
 struct Held {
-    /// In the order of their paths.
+    /// As they were found, with absolute paths.
     pool_files: Vec<PathBuf>,
     /// How the tests that were expected name those files.
     names: Vec<Vec<&'static str>>,
@@ -89,7 +89,10 @@ fn take_what_is_needed() -> Result<Process, SlotError> {
     let losses = slots.iter().map(Slot::loss_watch).collect();
     slots.iter().for_each(stop_when_lost);
     hold_until_exit(slots);
-    Ok(Process::Holds(Held { pool_files: canonical(&ask.pool_files), names, losses, queues }))
+    // A test may change the working directory.
+    let absolute = |file: &PathBuf| std::path::absolute(file).unwrap_or_else(|_| file.clone());
+    let pool_files = ask.pool_files.iter().map(absolute).collect();
+    Ok(Process::Holds(Held { pool_files, names, losses, queues }))
 }
 
 /// Without those of a generator, whose tests have names that are not known here, if libtest says that none is selected.
@@ -105,7 +108,9 @@ fn really_selected(mut sites: Vec<&'static Site>, selection: &Selection) -> Vec<
 
 /// Takes the slots and sets their environment.
 fn acquire(ask: &Ask) -> Result<Vec<Slot>, SlotError> {
-    refuse_shared_variables(&ask.requests())?;
+    if 1 < ask.pool_files.len() {
+        refuse_shared_variables(&ask.requests())?;
+    }
     // No thread of ours may run while the environment changes, so that one that began before had to end and begin anew. Who
     // waits for a second slot holds the first one meanwhile, and needs it.
     if ask.pool_files.len() == 1 {
@@ -221,7 +226,8 @@ fn is_about(held: &Held, site: &Site) -> Result<(), String> {
         return Ok(());
     }
     let files = canonical(&site.find_pools().map_err(|error| explain(&error))?);
-    if files == held.pool_files { Ok(()) } else { Err(other_pools(&files, &held.pool_files)) }
+    let held = canonical(&held.pool_files);
+    if files == held { Ok(()) } else { Err(other_pools(&files, &held)) }
 }
 
 fn other_pools(wanted: &[PathBuf], held: &[PathBuf]) -> String {

@@ -36,7 +36,7 @@ pub(crate) fn find_compiled(pool: impl AsRef<Path>, was_there: Option<bool>) -> 
 
 /// The file that a program names: as it is, else where the attribute looks. What is not found stays what it was.
 pub(super) fn named(pool: PathBuf) -> PathBuf {
-    if pool.exists() { pool } else { find(&pool).unwrap_or(pool) }
+    if pool.is_absolute() || pool.exists() { pool } else { find(&pool).unwrap_or(pool) }
 }
 
 /// The same as an absolute path; none if it is not found.

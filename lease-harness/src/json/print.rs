@@ -58,7 +58,9 @@ impl Printer {
                 Open::Array(rest) => match rest.next() {
                     Some(item) => {
                         self.separate();
-                        open.extend(self.begin(item));
+                        if let Some(begun) = self.begin(item) {
+                            open.push(begun);
+                        }
                     }
                     None => {
                         self.end(']');
@@ -69,7 +71,9 @@ impl Printer {
                     Some((key, member)) => {
                         self.separate();
                         self.key(key);
-                        open.extend(self.begin(member));
+                        if let Some(begun) = self.begin(member) {
+                            open.push(begun);
+                        }
                     }
                     None => {
                         self.end('}');

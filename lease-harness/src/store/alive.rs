@@ -88,10 +88,9 @@ impl ProofOfLife {
 
 fn make(dir: &Path, id: &str) -> StoreResult<Inner> {
     let folder = dir.join(FOLDER);
-    fs::create_dir_all(&folder).at("create", &folder)?;
     let making = folder.join(format!(".new-{id}"));
     let path = folder.join(id);
-    let file = lock::create_locked(&making).at("create", &making)?;
+    let file = disk::with_folder(&folder, || lock::create_locked(&making).at("create", &making))?;
     let made = (&file).write_all(about_me().as_bytes()).at("write", &making);
     // It gets its name when it is locked, so that nobody ever finds it unlocked while we live.
     if let Err(error) = made.and_then(|()| fs::rename(&making, &path).at("rename", &making)) {
