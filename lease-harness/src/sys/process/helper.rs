@@ -3,6 +3,7 @@
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, getpid};
@@ -35,6 +36,11 @@ pub(crate) fn host_name() -> String {
 
 /// The name of the user that this process runs as, or `uid-<number>` for one without.
 pub(crate) fn user_name() -> String {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(find_user_name).clone()
+}
+
+fn find_user_name() -> String {
     let uid = rustix::process::getuid().as_raw().to_string();
     // passwd(5): name, password, number, and more, separated by colons.
     let known = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
