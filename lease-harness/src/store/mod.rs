@@ -6,6 +6,7 @@
 
 mod alive;
 mod alone;
+mod checks;
 mod date;
 mod error;
 mod fence;
@@ -30,10 +31,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use checks::{check_kind, check_ttl};
 use fence::Drawn;
 use guard::Guard;
 use room::Rooms;
 
+pub use checks::is_kind;
 pub use date::parse as parse_time;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
 pub use location::main_checkout;
@@ -467,32 +470,4 @@ fn refuse_network(dir: &Path) -> StoreResult<()> {
             Err(StoreError::usage(message))
         }
     }
-}
-
-/// Whether a text may be a kind: `^[a-z0-9][a-z0-9._-]{0,127}$`.
-#[must_use]
-pub fn is_kind(text: &str) -> bool {
-    let [b'a'..=b'z' | b'0'..=b'9', rest @ ..] = text.as_bytes() else { return false };
-    let mut rest = rest;
-    while let [b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-', behind @ ..] = rest {
-        rest = behind;
-    }
-    rest.is_empty() && text.len() <= 128
-}
-
-fn check_kind(kind: &str) -> StoreResult<()> {
-    if is_kind(kind) {
-        return Ok(());
-    }
-    Err(StoreError::usage(format!("invalid kind {} — must match /^[a-z0-9][a-z0-9._-]{{0,127}}$/", quoted(kind))))
-}
-
-fn check_ttl(minutes: f64) -> StoreResult<()> {
-    if minutes > 0.0 && minutes <= LONGEST_TTL_MINUTES {
-        return Ok(());
-    }
-    let shown = Json::from(minutes).to_text();
-    let message =
-        format!("invalid ttlMinutes {shown} — must be a positive number ≤ {LONGEST_TTL_MINUTES} (= stale_lock_minutes)");
-    Err(StoreError::usage(message))
 }
