@@ -51,6 +51,8 @@ mod peer;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "nextest")]
+mod proxied;
+#[cfg(feature = "nextest")]
 mod scheduling;
 #[cfg(feature = "nextest")]
 mod setup_script;

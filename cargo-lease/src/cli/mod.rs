@@ -345,6 +345,9 @@ pub(crate) struct RunnerArgs {
     /// Which binaries run in a slot.
     #[arg(long, require_equals = true)]
     pub(crate) wrap: Option<String>,
+    /// Where the process is asked that holds the slots of the run's tests.
+    #[arg(long, require_equals = true)]
+    pub(crate) proxy: Option<PathBuf>,
     /// A word of the user's own runner, which goes between us and the binary.
     #[arg(long, require_equals = true)]
     pub(crate) via: Vec<OsString>,

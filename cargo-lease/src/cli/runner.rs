@@ -15,9 +15,9 @@ pub(super) fn parse(words: &[OsString]) -> Option<RunnerArgs> {
     let (options, binary) = (&words[..dashes], &words[dashes + 1..]);
     let mut read = Read::default();
     options.iter().try_for_each(|word| read.take(word))?;
-    let Read { lease, starter, wrap, via } = read;
+    let Read { lease, starter, wrap, proxy, via } = read;
     let binary = binary.to_vec();
-    (!binary.is_empty()).then_some(RunnerArgs { lease, starter: starter?, wrap, via, binary })
+    (!binary.is_empty()).then_some(RunnerArgs { lease, starter: starter?, wrap, proxy, via, binary })
 }
 
 #[derive(Default)]
@@ -25,6 +25,7 @@ struct Read {
     lease: LeaseOptions,
     starter: Option<Reader>,
     wrap: Option<String>,
+    proxy: Option<PathBuf>,
     via: Vec<OsString>,
 }
 
@@ -46,6 +47,7 @@ impl Read {
                 return Some(());
             }
             "--pool" => return once(&mut lease.pool, PathBuf::from(value)),
+            "--proxy" => return once(&mut self.proxy, PathBuf::from(value)),
             "--store" => return once(&mut lease.store, PathBuf::from(value)),
             "--wrap" => &mut self.wrap,
             "--owner" => &mut lease.owner,

@@ -90,12 +90,19 @@ impl<'a> Wrapping<'a> {
         Ok(Plan { settings, wrap, holder })
     }
 
-    /// Finds what brings our runner in front of the test binaries.
+    /// Finds what brings our runner in front of the test binaries; where it asks the process that holds slots for them, if one
+    /// does.
     ///
     /// # Errors
     ///
     /// A configuration of cargo's that cannot be read.
-    pub(super) fn prepare(&self, plan: &Plan, host: AskedHost, reader: Reader) -> Result<Prepared, Failure> {
+    pub(super) fn prepare(
+        &self,
+        plan: &Plan,
+        host: AskedHost,
+        reader: Reader,
+        proxy: Option<&Path>,
+    ) -> Result<Prepared, Failure> {
         let Plan { settings, wrap, holder } = plan;
         let prepared = Prepared { wrap: wrap.clone(), settings: settings.clone(), ..Prepared::default() };
         let Some(pool) = plan.pool() else {
@@ -115,6 +122,9 @@ impl<'a> Wrapping<'a> {
         ours.push(reader.to_word().to_owned());
         ours.extend(settings.to_words(&pool.file)?);
         ours.extend(wrap.to_word());
+        if let Some(socket) = proxy {
+            ours.push(format!("--proxy={}", path_text("temporary folder", socket)?));
+        }
         let words = self.own_words();
         let config = CargoConfig::read(&words, self.around, reader)?;
         let injected = inject::runner_words(&ours, &config, &words, &host.told(&config)?)?;
@@ -137,7 +147,7 @@ impl Wrapping<'_> {
 /// What is to be done, before anything is started.
 pub(super) struct Plan {
     pub(super) settings: Settings,
-    wrap: Wrap,
+    pub(super) wrap: Wrap,
     pub(super) holder: Holder,
 }
 
@@ -193,7 +203,7 @@ pub(super) fn run_cargo(subcommand: &str, wrapping: Wrapping<'_>) -> Result<Exit
     }
     let host = AskedHost::ask(&cargo, wrapping.around)?;
     let plan = wrapping.plan(&cargo)?;
-    let prepared = wrapping.prepare(&plan, host, Reader::Cargo)?;
+    let prepared = wrapping.prepare(&plan, host, Reader::Cargo, None)?;
     if let Holder::Run(pool) = &plan.holder
         && !wrapping.only_builds()
     {

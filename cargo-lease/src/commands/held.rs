@@ -1,8 +1,9 @@
 //! Running a command in a slot or under claims that we hold, and ending as it ended.
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use lease_harness::harness::{Child, Ended, LossWatch, exit_like};
+use lease_harness::harness::{Asked, Asker, Child, Ended, LossWatch, exit_like};
 use lease_harness::{ClaimRequest, ClaimSet, Slot, SlotError, SlotErrorKind, SlotRequest};
 
 use super::cargo::become_command;
@@ -15,6 +16,14 @@ pub(super) fn acquire(request: SlotRequest) -> Result<Slot, SlotError> {
     let slot = request.leave_on_signals().on_wait(report.listener()).acquire();
     report.finish();
     slot
+}
+
+/// Asks the process that holds the slots of the run's tests, and waits for the answer, telling people where it stands.
+pub(super) fn ask(asker: &Asker, socket: &Path) -> Asked {
+    let report = WaitReport::on_stderr();
+    let asked = asker.ask(socket, report.listener());
+    report.finish();
+    asked
 }
 
 /// Waits for a set of claims, telling people where it stands. A signal that asks us to end ends the wait.

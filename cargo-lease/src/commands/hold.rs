@@ -53,7 +53,7 @@ impl HeldSlots {
     pub(super) fn run(self, mut command: Command, between: BetweenTests) -> Result<Ended, Failure> {
         let run = HeldRun::of(self.slots, between)?;
         command.envs(run.envs());
-        let guard = match Guard::start(&run) {
+        let guard = match Guard::start(&run.told_to_guard()) {
             Ok(guard) => guard,
             Err(failure) => {
                 run.give_back(None).unwrap_or_else(|error| exit::report(&error));
@@ -101,13 +101,13 @@ fn is_saturated(error: &SlotError) -> bool {
 
 /// A process that sees to the end of the run's tests, should this process be killed. It learns of that by the end of the
 /// pipe through which it is told what there is to end.
-struct Guard {
+pub(super) struct Guard {
     process: Child,
     tell: ChildStdin,
 }
 
 impl Guard {
-    fn start(run: &HeldRun) -> Result<Self, Failure> {
+    pub(super) fn start(told: &str) -> Result<Self, Failure> {
         let program = own_program()?;
         let mut command = Command::new(&program);
         // It is in nobody's way: no folder is kept busy, no output open.
@@ -115,12 +115,12 @@ impl Guard {
         let cannot = |error: io::Error| Failure::start(program.as_os_str(), error);
         let mut process = detached::spawn(&mut command).map_err(cannot)?;
         let mut tell = process.stdin.take().expect("piped");
-        tell.write_all(run.told_to_guard().as_bytes()).map_err(cannot)?;
+        tell.write_all(told.as_bytes()).map_err(cannot)?;
         Ok(Self { process, tell })
     }
 
     /// Nothing is left to do for it. If it is gone already, that is no trouble of the run's.
-    fn dismiss(mut self) {
+    pub(super) fn dismiss(mut self) {
         let _ = self.tell.write_all(HeldRun::last_told_to_guard().as_bytes());
         drop(self.tell);
         let _ = self.process.wait();

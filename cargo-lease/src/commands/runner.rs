@@ -7,10 +7,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use lease_harness::harness::session_text;
+use lease_harness::harness::{Asked, Asker, session_text};
 
 use super::cargo::become_command;
-use super::held::{StartedBy, acquire, run_in};
+use super::held::{StartedBy, acquire, ask, run_in};
+use super::nextest::proxy::is_under_grants;
 use crate::cli::{LeaseOptions, Reader, RunnerArgs};
 use crate::exit::Failure;
 use crate::resolve::{Settings, Surroundings, Wrap, binary_ids};
@@ -31,9 +32,23 @@ pub(super) fn run(lease: &LeaseOptions, args: &RunnerArgs, around: &Surroundings
         return Err(become_command(command(args, |program| Command::new(program))));
     }
     let pool_file = lease.pool.as_deref().ok_or_else(|| Failure::usage("the runner needs --pool"))?;
+    let (package, what) = (around.var("CARGO_PKG_NAME")?, test_name(&name, around)?);
+    if let Some(socket) = args.proxy.as_deref().filter(|_| !is_under_grants(around)) {
+        let asker = Asker::this(around.cwd.clone(), package.map(str::to_owned), what.clone());
+        match ask(&asker, socket) {
+            Asked::Granted(envs) => {
+                let mut command = command(args, |program| Command::new(program));
+                command.envs(envs);
+                return Err(become_command(command));
+            }
+            Asked::Refused(error) => return Err(error.into()),
+            // Then the slot is held from here.
+            Asked::NobodyThere => {}
+        }
+    }
     let mut settings = Settings::read(lease, around)?;
     if settings.session.is_none() {
-        settings.session = Some(session_text(Some(&around.cwd), around.var("CARGO_PKG_NAME")?, Some(&test_name(&name, around)?)));
+        settings.session = Some(session_text(Some(&around.cwd), package, Some(&what)));
     }
     let slot = acquire(settings.request(pool_file))?;
     let command = command(args, |program| slot.command(program));
@@ -152,7 +167,7 @@ mod tests {
         let line = |via: &[&str], binary: &[&str]| {
             let words = |words: &[&str]| words.iter().map(OsString::from).collect();
             let (via, binary, lease) = (words(via), words(binary), LeaseOptions::default());
-            let args = RunnerArgs { lease, starter: Reader::Cargo, wrap: None, via, binary };
+            let args = RunnerArgs { lease, starter: Reader::Cargo, wrap: None, proxy: None, via, binary };
             command(&args, |program| Command::new(program))
         };
         let doctest = line(&[], &["/tmp/d/rust_out", "x"]);

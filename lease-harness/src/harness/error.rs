@@ -54,6 +54,13 @@ impl SlotError {
         self
     }
 
+    /// Adds a chain of causes, the nearest first.
+    pub(super) fn because_of(mut self, causes: impl DoubleEndedIterator<Item = String>) -> Self {
+        let chained = causes.rev().fold(None, |source, message| Some(Box::new(Behind { message, source })));
+        self.source = chained.map(Into::into);
+        self
+    }
+
     /// The refusal of a pool, as an error for people and as the document of the format.
     pub(super) fn refused(pool: &str, outcome: &Outcome) -> Self {
         let message = match outcome {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::child::{CLEANUP_GRACE, Ended, LossWatch};
 use super::error::{SlotError, SlotErrorKind};
 use super::grants::{self, BetweenTests, TurnFile};
+use super::proxy::Proxied;
 use super::slot::{Slot, Survivors};
 use super::turns;
 use crate::pool::{self, HELD_RUN};
@@ -182,14 +183,21 @@ fn remove_left(above: &Path) {
 /// `told` is what the holder writes, of which nobody else may have the writing end: by its end we learn of the holder's.
 pub fn guard_run(told: impl BufRead) {
     let lines: Vec<String> = told.lines().map_while(Result::ok).collect();
-    let Some((folder, tokens)) = lines.split_first().filter(|_| lines.last().is_none_or(|line| line != DONE)) else { return };
+    let Some((folder, rest)) = lines.split_first().filter(|_| lines.last().is_none_or(|line| line != DONE)) else { return };
+    match Proxied::of_lines(rest) {
+        Some(proxied) => proxied.end_tests(),
+        None => end_run(folder, rest),
+    }
+    let _ = fs::remove_dir_all(folder);
+}
+
+fn end_run(folder: &str, tokens: &[String]) {
     // Also in slots of an outer grant, whose token others carry as well.
     let _ = pool::end_processes_of_run(Path::new(folder).file_name().and_then(OsStr::to_str).unwrap_or_default());
     for token in tokens {
         // What cannot be ended is found by the next who is granted the slot.
         let _ = Survivors::of(token).end();
     }
-    let _ = fs::remove_dir_all(folder);
 }
 
 #[cfg(test)]

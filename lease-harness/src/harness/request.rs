@@ -1,7 +1,6 @@
 //! Asking for a slot.
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,11 +22,15 @@ use super::teller::{self, Teller};
 use super::times;
 use super::who;
 use crate::json::number_text;
-use crate::pool::{
-    CommandOverrides, Holding, Outcome, Pool, PoolFile, PoolFileError, PoolOptions, PoolStatus, SlotWanted, Standing, Wait,
-};
+use crate::pool::{CommandOverrides, Holding, Outcome, Pool, PoolFile, PoolOptions, PoolStatus, SlotWanted, Standing, Wait};
 use crate::store::{Env, Found, LeaseStore, StoreOptions};
-use crate::sys::disk;
+use crate::sys::process::{Process, known_as};
+
+mod inner;
+mod refusals;
+
+pub(super) use refusals::shared_kind;
+use refusals::{about_file, check_writable, kinds_of, refuse_shared_kinds};
 
 /// Where a waiter stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +59,8 @@ pub struct PoolInfo {
     pub store: PathBuf,
     /// What is doubtful about the pool file or the owner fence although it works.
     pub warnings: Vec<String>,
+    /// Whether commands or functions make its slots ready before they are granted.
+    pub makes_clean: bool,
     /// Whether this process works under a grant of this pool already, so that asking joins that one slot.
     pub is_joined: bool,
 }
@@ -86,6 +91,9 @@ pub struct SlotRequest {
     leave_on_signals: bool,
     given_up: Option<Arc<AtomicBool>>,
     run: Option<NextestRun>,
+    /// For whom it is, if not for this process, and what that one is told of its run.
+    asker: Option<(Arc<Process>, Env)>,
+    opened: Option<Pool>,
     /// Kinds of slots that the asker has taken for the same work, all of them before this one in the common order.
     holds: Vec<String>,
 }
@@ -116,6 +124,8 @@ impl SlotRequest {
             leave_on_signals: false,
             given_up: None,
             run: None,
+            asker: None,
+            opened: None,
             holds: Vec::new(),
         }
     }
@@ -227,16 +237,14 @@ impl SlotRequest {
         NamedPool { written, found, store: self.store.store.as_deref().and_then(|dir| std::path::absolute(dir).ok()) }
     }
 
-    pub(super) fn holding(mut self, kinds: Vec<String>) -> Self {
-        self.holds = kinds;
-        self
-    }
-
     /// The pool, for who keeps a slot of it for somebody else.
     ///
     /// # Errors
     /// When the pool file or an option is wrong.
     pub fn open(&self) -> Result<Pool, SlotError> {
+        if let Some(pool) = &self.opened {
+            return Ok(pool.stopped_by(self.pool.stop.clone()));
+        }
         if self.file.is_relative() && !self.file.exists() {
             // It was not found anywhere: this says where it was looked for.
             pool_files::find(&self.file)?;
@@ -246,7 +254,7 @@ impl SlotRequest {
         Ok(Pool::open(file, store, self.pool.clone())?)
     }
 
-    fn owner_name(&self, pool: &Pool) -> Result<String, SlotError> {
+    pub(super) fn owner_name(&self, pool: &Pool) -> Result<String, SlotError> {
         let owner = self.owner.clone().unwrap_or_else(|| who::owner(&self.store.env));
         if pool.store().fence().contains(&owner)? {
             return Ok(owner);
@@ -291,6 +299,7 @@ impl SlotRequest {
             slots: pool.file().slots().len(),
             store: pool.store().dir().to_owned(),
             warnings: pool.warnings(),
+            makes_clean: pool.makes_clean(),
             is_joined: grants::find(&self.store.env, pool.store().dir(), pool.file().name()).is_some(),
         })
     }
@@ -343,7 +352,8 @@ impl SlotRequest {
     /// While it waits its place in the queue is dropped, afterwards its slot is given to the next in line, both within
     /// moments where others believe in proofs of life, else when the lifetime has run out.
     pub fn acquire(mut self) -> Result<Slot, SlotError> {
-        let process = self.run.as_ref().map(|run| Arc::clone(run.process()));
+        let process =
+            self.run.as_ref().map(NextestRun::process).or_else(|| self.asker.as_ref().map(|(process, _)| process)).cloned();
         let ending = Ending::new(self.leave_on_signals, self.given_up.take())?.or_end_of(process);
         self.pool.stop = ending.stop();
         let pool = self.open()?;
@@ -378,16 +388,19 @@ impl SlotRequest {
         let session = self.session.clone().unwrap_or_else(|| who::session(&self.store.env));
         let (kinds, is_out_of_order) = self.keeps_meanwhile(&pool)?;
         let holding = Holding { kinds: &kinds, is_out_of_order };
+        let worker = self.asker.as_ref().and_then(|(process, _)| known_as(process));
         let wanted = SlotWanted {
             request_id: self.run.as_ref().map(NextestRun::id),
             session: Some(&session),
             wait: self.wait,
             heartbeat: self.heartbeat,
             holding,
+            worker: worker.as_deref(),
             ..SlotWanted::by(&owner)
         };
         let loss = loss_watch()?;
-        let mut tell = Teller::new(&pool, &self.store.env, listener.as_mut());
+        let told = self.asker.as_ref().map_or(&self.store.env, |(_, env)| env);
+        let mut tell = Teller::new(&pool, told, listener.as_mut());
         let outcome = pool.acquire(&wanted, &mut |standing: &Standing| {
             tell.tell(standing);
             !ending.is_asked()
@@ -443,54 +456,6 @@ impl SlotRequest {
         let acquired = background::run(|given_up| self.give_up_when(given_up).acquire()).await;
         acquired.map_err(|error| SlotError::new(SlotErrorKind::Internal, format!("cannot start a thread: {error}")))?
     }
-}
-
-fn kinds_of(pool: &Pool) -> BTreeSet<String> {
-    pool.file().slots().iter().map(|slot| slot.kind().to_owned()).collect()
-}
-
-/// Refuses a pool that shares a lease with another one whose slot this process is under: it would wait for itself.
-fn refuse_shared_kinds(env: &Env, pool: &Pool) -> Result<(), SlotError> {
-    let store = pool.store().dir();
-    let outer = grants::all_in(env, store);
-    if outer.is_empty() {
-        return Ok(());
-    }
-    let ours = kinds_of(pool);
-    let shared = outer.into_iter().find(|(_, outer)| ours.contains(&outer.kind));
-    shared.map_or(Ok(()), |(other, outer)| Err(shared_kind(&other, pool.file().name(), store, &outer.kind)))
-}
-
-/// Two pools with one lease are two names for one slot.
-pub(super) fn shared_kind(one: &str, other: &str, store: &Path, kind: &str) -> SlotError {
-    let store = store.display();
-    let message = format!(
-        "the pools {one} and {other} in {store} share the lease {kind}, so a slot of the one is a slot of the other: give one of \
-         them a \"kindPrefix\" of its own, such as \"{other}-\""
-    );
-    SlotError::new(SlotErrorKind::Usage, message)
-}
-
-/// A refusal that says of which file it speaks.
-fn about_file(error: &PoolFileError) -> SlotError {
-    let slot_error = SlotError::new(SlotErrorKind::Usage, error.full_message());
-    match error.source() {
-        Some(cause) => slot_error.because(cause),
-        None => slot_error,
-    }
-}
-
-/// A store that cannot be written would fail each test for itself; this says so once, before anything runs.
-fn check_writable(store: &Path) -> Result<(), SlotError> {
-    let Some(existing) = store.ancestors().find(|dir| dir.exists()) else { return Ok(()) };
-    let refused = |why: String| {
-        let message = format!("the store {} cannot be written: {why}", store.display());
-        Err(SlotError::new(SlotErrorKind::Internal, message))
-    };
-    if !existing.is_dir() {
-        return refused(format!("{} is no directory", existing.display()));
-    }
-    disk::check_writable(existing).or_else(|error| refused(format!("{}: {error}", existing.display())))
 }
 
 #[cfg(test)]

@@ -44,6 +44,9 @@ pub struct SlotWanted<'a> {
     pub heartbeat: Option<Duration>,
     /// What the asker keeps while it waits.
     pub holding: Holding<'a>,
+    /// Who works in the slot, if that is another process than the asker: a name by which it is known on this machine. It is
+    /// ended before the slot is granted to somebody else, also if nothing in its environment tells of the grant.
+    pub worker: Option<&'a str>,
 }
 
 impl<'a> SlotWanted<'a> {
@@ -52,7 +55,7 @@ impl<'a> SlotWanted<'a> {
     pub fn by(owner: &'a str) -> Self {
         let holding = Holding::default();
         let (wait, poll, heartbeat) = (Wait::Forever, None, None);
-        Self { owner, request_id: None, session: None, ttl_minutes: None, wait, poll, heartbeat, holding }
+        Self { owner, request_id: None, session: None, ttl_minutes: None, wait, poll, heartbeat, holding, worker: None }
     }
 }
 
@@ -230,11 +233,10 @@ impl Pool {
     fn take(&self, request: &Request<'_>, slot: &SlotDef) -> PoolResult<Option<Record>> {
         let wanted = request.wanted;
         let session = wanted.session.unwrap_or(wanted.owner);
-        let payload = object([
-            ("requestId", Json::from(&request.id)),
-            ("session", Json::from(session)),
-            ("mode", Json::from(request.mode.word())),
-        ]);
+        let worker = wanted.worker.filter(|_| self.store.has_additions()).map(|name| (WORKER, Json::from(name)));
+        let payload =
+            [("requestId", Json::from(&request.id)), ("session", Json::from(session)), ("mode", Json::from(request.mode.word()))];
+        let payload = object(payload.into_iter().chain(worker));
         let ttl_minutes = wanted.ttl_minutes.unwrap_or_else(|| self.ttl_minutes());
         let lease = AcquireRequest { kind: slot.kind(), owner: wanted.owner, ttl_minutes, payload };
         match self.acquire_lease(&lease)? {
@@ -283,6 +285,14 @@ pub(super) struct Request<'a> {
     /// Whether it stands in the queue: then it is granted only as long as it does.
     pub(super) is_queued: bool,
     pub(super) wanted: &'a SlotWanted<'a>,
+}
+
+/// Names who works in a slot in the payload of its lease.
+const WORKER: &str = "worker";
+
+/// Who works in a held slot besides those who carry its token, if somebody does.
+pub(super) fn worker_of(record: &Record) -> Option<&str> {
+    record.payload().get(WORKER).and_then(Json::as_str)
 }
 
 /// Which request a held slot answers.

@@ -133,7 +133,7 @@ impl Pool {
     }
 
     /// Whether anything is to be done with a slot before it is granted.
-    pub(super) fn makes_clean(&self) -> bool {
+    pub(crate) fn makes_clean(&self) -> bool {
         let has_hook = self.hooks.provision.is_some() || self.hooks.health.is_some();
         has_hook || [Action::Provision, Action::Health].into_iter().any(|action| self.command_for(action).is_some())
     }

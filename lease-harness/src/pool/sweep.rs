@@ -3,13 +3,14 @@
 use std::io::ErrorKind;
 
 use super::Pool;
-use super::acquire::request_of;
+use super::acquire::{request_of, worker_of};
 use super::error::PoolResult;
 use super::queue::{Entry, Queue};
 use super::queue_lock::LockedQueue;
 use super::slot::SlotDef;
 use crate::json::{Json, object};
 use crate::store::{Found, Reaped, Record, Vital};
+use crate::sys::process;
 
 /// From so many slots on, one listing of the store costs less than a look for each.
 const MANY: usize = 8;
@@ -229,6 +230,7 @@ impl Pool {
         };
         let Some(token) = record.token().filter(|_| binds_nobody) else { return true };
         // Where processes cannot be looked at, nobody is found; that is no reason to keep a slot for ever.
-        super::end_processes_of(token).err().is_none_or(|error| error.kind() != ErrorKind::TimedOut)
+        let ended = [worker_of(record).map_or(Ok(()), process::kill_known), super::end_processes_of(token).map(drop)];
+        ended.into_iter().filter_map(Result::err).all(|error| error.kind() != ErrorKind::TimedOut)
     }
 }

@@ -58,6 +58,10 @@ impl Pool {
         let mut outlook = Outlook::of(request);
         let mut last: Option<Standing> = None;
         loop {
+            // Who gives up while it sleeps is not granted what has become free meanwhile.
+            if last.is_some() && self.is_stopped() {
+                return Ok(Outcome::Cancelled { request_id: request.id.clone() });
+            }
             let is_over = time_left(request.wanted.wait, begun) == Some(Duration::ZERO);
             let standing = match last.filter(|_| !is_over && !waiter.ears.is_time_to_look()) {
                 Some(standing) => standing,

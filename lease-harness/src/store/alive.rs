@@ -70,6 +70,11 @@ impl ProofOfLife {
         &self.0.id
     }
 
+    /// Whether it is the one with this id, of this process.
+    pub(super) fn is(&self, id: &str) -> bool {
+        self.0.id == id && self.is_of_this_process()
+    }
+
     /// Whether it is not one that this process has from the one it was forked from.
     pub(super) fn is_of_this_process(&self) -> bool {
         self.0.process == own_number()

@@ -201,7 +201,13 @@ impl LeaseStore {
 
     /// What a proof of life tells; nothing if the store does not use them.
     pub(crate) fn vital(&self, id: Option<&str>) -> Vital {
-        id.filter(|_| self.inner.proof).map_or(Vital::Unknown, |id| alive::vital(self.dir(), id))
+        let Some(id) = id.filter(|_| self.inner.proof) else { return Vital::Unknown };
+        let life = self.inner.life.lock().unwrap_or_else(PoisonError::into_inner);
+        match life.as_ref().filter(|(proof, _)| proof.is(id)) {
+            // Whoever asks lives and works.
+            Some(_) => Vital::Alive { silent_for: Duration::ZERO },
+            None => alive::vital(self.dir(), id),
+        }
     }
 
     /// Acquires the lease of a kind, also over one that is dead.

@@ -17,4 +17,5 @@ pub(crate) mod lock;
 pub(crate) mod process;
 mod random;
 pub(crate) mod signal;
+pub(crate) mod socket;
 pub(crate) mod watch;

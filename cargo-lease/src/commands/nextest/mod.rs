@@ -3,6 +3,7 @@
 mod archive;
 mod config;
 mod listing;
+pub(super) mod proxy;
 mod report;
 mod schedule;
 mod test_command;
@@ -11,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use lease_harness::harness::{Ended, RunFolder, RunNotes, exit_like};
+use lease_harness::harness::{Ended, RunFolder, RunNotes, SlotProxy, exit_like};
 
 use self::listing::{Listed, Wanted, reuses_a_build};
 use self::report::Ran;
@@ -70,11 +71,13 @@ impl TestRun<'_> {
             Holder::Run(pool) if !builds_only => Some(pool),
             _ => None,
         };
-        let mut prepared = wrapping.prepare(&plan, host, Reader::Nextest)?;
+        let folder = create_folder()?;
+        let proxy = if builds_only { None } else { proxy::start(&plan, &folder, around) };
+        let socket = proxy.as_ref().map(|_| SlotProxy::socket(&folder));
+        let mut prepared = wrapping.prepare(&plan, host, Reader::Nextest, socket.as_deref())?;
         if !prepared.injected.is_empty() {
             config::warn_of_scripts(&wrapping.own_words(), around)?;
         }
-        let folder = create_folder()?;
         let wanted = if held_pool.is_some() { Wanted::Always } else { Wanted::ForLeasedTests };
         let unknown = listing::unknown_option(&wrapping, self.command, wanted);
         let listed = match listing::list(&wrapping, self.command, &folder, self.nextest(&prepared), wanted)? {
@@ -94,7 +97,12 @@ impl TestRun<'_> {
             None => Schedule::of_wrapped(&prepared),
             Some(listed) => Schedule::of_list(&prepared, listed, around),
         };
-        let ended = self.run_tests(&prepared, listed.as_ref(), &schedule, &folder, held)?;
+        let holds = match (held, proxy) {
+            (Some(held), _) => Holds::Slots(held),
+            (None, Some(proxy)) => Holds::ForTests(proxy),
+            (None, None) => Holds::Nothing,
+        };
+        let ended = self.run_tests(&prepared, listed.as_ref(), &schedule, &folder, holds)?;
         self.report(&ended, &folder, &schedule);
         // Behind the run: what nextest does not know either is for it to explain.
         unknown.filter(|_| ended != USAGE).iter().for_each(|option| note_unlisted(option));
@@ -143,14 +151,15 @@ impl TestRun<'_> {
         listed: Option<&Listed>,
         schedule: &Schedule,
         folder: &RunFolder,
-        held: Option<HeldSlots>,
+        holds: Holds,
     ) -> Result<Ended, Failure> {
         let mut command = self.nextest(prepared);
         command.args(self.words(prepared, listed, &write_groups(schedule, folder)?));
         command.env(RunNotes::SLOTS, folder.path());
-        match held {
-            Some(held) => held.run(command, self.wrapping.between),
-            None => run_watched(command, &[], StartedBy::Hand),
+        match holds {
+            Holds::Slots(held) => held.run(command, self.wrapping.between),
+            Holds::ForTests(proxy) => proxy::run(proxy, command),
+            Holds::Nothing => run_watched(command, &[], StartedBy::Hand),
         }
     }
 
@@ -175,6 +184,15 @@ impl TestRun<'_> {
         let ran = if *ended == Ended::Exited(0) && !is_rerun { Ran::All } else { Ran::Some };
         report::tell(&folder.notes().slots(), schedule, ran);
     }
+}
+
+/// What this process holds while the tests run.
+enum Holds {
+    /// Slots of the run, which it lends to the tests.
+    Slots(HeldSlots),
+    /// A slot for each test that runs.
+    ForTests(SlotProxy),
+    Nothing,
 }
 
 /// How nextest ends if it does not know what it was told.

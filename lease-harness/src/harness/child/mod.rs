@@ -22,7 +22,7 @@ pub use loss::LossWatch;
 use relay::Relay;
 
 /// How long a command whose lease is lost may take to end after `SIGTERM`. Somebody else may hold its slot already.
-const LOST_GRACE: Duration = Duration::from_millis(500);
+pub(super) const LOST_GRACE: Duration = Duration::from_millis(500);
 /// How long a command whose starter is gone may take to end after `SIGTERM`. A waiter is to have its slot within a second.
 const ORPHANED_GRACE: Duration = Duration::from_millis(250);
 /// How long a command that was asked to end before its starter went may go on cleaning up, before it is asked again.

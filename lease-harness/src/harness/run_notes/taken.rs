@@ -139,6 +139,10 @@ pub(in crate::harness) struct SlotNotes {
 }
 
 impl SlotNotes {
+    /// What they are read from.
+    pub(in crate::harness) const VARIABLES: [&'static str; 5] =
+        [RunNotes::SLOTS, "NEXTEST_BINARY_ID", "NEXTEST_TEST_NAME", "NEXTEST_TEST_GROUP", "NEXTEST_TEST_THREADS"];
+
     /// If somebody wants them.
     pub(in crate::harness) fn begin(pool: &Pool, env: &Env) -> Option<Self> {
         let notes = RunNotes::of_slots(env)?;

@@ -29,6 +29,12 @@ pub(crate) fn sleep_until_end(child: &Child, limit: Duration) -> io::Result<()> 
     }
 }
 
+/// How many descriptors this process may have.
+pub(crate) fn most_descriptors() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
+}
+
 /// The machine's name on the network.
 pub(crate) fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()

@@ -8,6 +8,7 @@ mod helper;
 mod identity;
 mod marked;
 mod origin;
+mod outcome;
 mod own;
 mod witness;
 
@@ -25,15 +26,19 @@ use rustix::process::{Pid, Signal, getppid};
 pub(crate) use ancestry::who_set;
 pub(crate) use bound::{Bound, replace_self};
 pub(crate) use detach::{let_go, say_and_let_go, spawn_detached};
-pub(crate) use helper::{die_with_parent, host_name, sleep_until_end, user_name};
-pub(crate) use identity::{identity, is_another_alive};
+pub(crate) use helper::{die_with_parent, host_name, most_descriptors, sleep_until_end, user_name};
+pub(crate) use identity::{identity, is_another_alive, kill_known, known_as};
 pub(crate) use marked::{Environment, kill_where};
 pub use origin::is_output_closed;
+pub(crate) use outcome::are_outcomes_told;
 pub(crate) use own::own_number;
 pub(crate) use witness::Witness;
 
 /// How often the state of a process is looked at where the system cannot tell when it ends.
 const FALLBACK_LOOK: Duration = Duration::from_millis(50);
+
+/// How long a process that was killed may take to be gone.
+const KILL_LIMIT: Duration = Duration::from_secs(2);
 
 /// Another process, and no later one that got its number.
 #[derive(Debug)]
@@ -48,6 +53,13 @@ impl Process {
     pub(crate) fn with_number(number: u32) -> io::Result<Self> {
         let pid = i32::try_from(number).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
         Self::open(pid)
+    }
+
+    /// The process with this number that a descriptor is about.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn held_by(number: i32, descriptor: OwnedFd) -> io::Result<Self> {
+        let pid = Pid::from_raw(number).ok_or(Errno::SRCH)?;
+        Ok(Self { pid, fd: Some(descriptor) })
     }
 
     fn open(pid: Pid) -> io::Result<Self> {
@@ -86,6 +98,22 @@ impl Process {
     pub(crate) fn ask_to_end(&self) -> io::Result<()> {
         self.send(Signal::TERM)?;
         self.send(Signal::CONT)
+    }
+
+    /// Kills it, and waits until it is gone.
+    ///
+    /// # Errors
+    /// `TimedOut` when it is not gone after two seconds, as one that waits for a device.
+    pub(crate) fn kill(&self) -> io::Result<()> {
+        self.send(Signal::KILL)?;
+        let until = Instant::now() + KILL_LIMIT;
+        while !self.is_gone() {
+            if until <= Instant::now() {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, format!("killed but not gone: {}", self.number())));
+            }
+            sleep_until_readable(&[self.end_fd()], Some(until))?;
+        }
+        Ok(())
     }
 
     /// Writes a line where its own complaints go, if that is a terminal or a pipe: a file has a place of writing that only
@@ -167,14 +195,21 @@ impl ParentWatch {
 /// Sleeps until one of `fds` is readable, a signal was handled, or `until` has come. A none among `fds` is something that
 /// has to be looked at, so that the sleep is short.
 pub(crate) fn sleep_until_readable(fds: &[Option<BorrowedFd<'_>>], until: Option<Instant>) -> io::Result<()> {
-    let mut limit = until.map(|until| until.saturating_duration_since(Instant::now()));
+    let mut until = until;
     if fds.iter().any(Option::is_none) {
-        limit = Some(limit.map_or(FALLBACK_LOOK, |limit| limit.min(FALLBACK_LOOK)));
+        let look = Instant::now() + FALLBACK_LOOK;
+        until = Some(until.map_or(look, |until| until.min(look)));
     }
     let mut entries: Vec<_> = fds.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    poll_until(&mut entries, until)
+}
+
+/// Sleeps until something that is asked for is true of one of these, a signal was handled, or `until` has come.
+fn poll_until(entries: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
+    let limit = until.map(|until| until.saturating_duration_since(Instant::now()));
     // A limit too long for the system is as good as none.
     let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-    match poll(&mut entries, limit.as_ref()) {
+    match poll(entries, limit.as_ref()) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
     }

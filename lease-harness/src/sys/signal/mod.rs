@@ -205,6 +205,18 @@ fn change_mask(how: i32, set: &libc::sigset_t) -> io::Result<libc::sigset_t> {
     }
 }
 
+/// Sends a signal to a thread of this process.
+#[cfg(test)]
+pub(crate) fn send_to_thread(thread: i32, signal: i32) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: it takes numbers only; what the signal does is up to whoever handles it.
+    unsafe {
+        libc::syscall(libc::SYS_tgkill, std::process::id(), thread, signal);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (thread, signal);
+}
+
 /// Ends this process by `signal`, as if nobody had ever caught, ignored or blocked it, and without a core file: the one
 /// who really died of it has left one if there was to be one.
 ///

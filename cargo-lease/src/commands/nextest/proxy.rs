@@ -1,0 +1,62 @@
+//! Slots that this process holds for the tests of its run, one for each while it lives, so that nothing of ours has to stay
+//! beside a test.
+
+use std::process::Command;
+
+use lease_harness::harness::{Asker, Ended, RunFolder, SlotProxy, session_text};
+use lease_harness::{SlotError, SlotRequest};
+
+use super::super::cargo::{Holder, Plan, PoolAt};
+use super::super::held::{StartedBy, run_watched};
+use super::super::hold::Guard;
+use crate::exit::{self, Failure};
+use crate::resolve::{Settings, Surroundings, Wrap};
+
+/// Begins to hold slots for tests, if that can be done: otherwise each has a process of ours around it.
+///
+/// A pool's commands run in the surroundings of the test and speak in its output, so that the process around the test starts
+/// them; in a slot that belongs to somebody around this run nothing is held at all.
+pub(super) fn start(plan: &Plan, folder: &RunFolder, around: &Surroundings) -> Option<SlotProxy> {
+    let Holder::Tests(Some(PoolAt { file, info })) = &plan.holder else { return None };
+    if plan.wrap == Wrap::Annotated || info.makes_clean || is_under_grants(around) || !SlotProxy::is_possible() {
+        return None;
+    }
+    // The runner is told where to ask, and cargo's configuration takes only text.
+    SlotProxy::socket(folder).to_str()?;
+    let (settings, file) = (plan.settings.clone(), file.clone());
+    SlotProxy::start(folder, move |asker| request(&settings, asker, &file)).ok()
+}
+
+/// Whether somebody around us holds slots: who may join them, or keeps them while it waits, does so itself.
+pub(in crate::commands) fn is_under_grants(around: &Surroundings) -> bool {
+    around.var_os("LEASE_GRANTS").is_some()
+}
+
+fn request(settings: &Settings, asker: &Asker, pool_file: &std::path::Path) -> SlotRequest {
+    let request = settings.request(pool_file);
+    if settings.session.is_some() {
+        return request;
+    }
+    request.session(session_text(Some(&asker.folder), asker.package.as_deref(), Some(&asker.what)))
+}
+
+/// Runs the tests to their end, and gives back what is still held then.
+///
+/// # Errors
+///
+/// Nextest could not be started, or a slot was lost or could not be given back in a run that would have been a success without.
+pub(super) fn run(proxy: SlotProxy, command: Command) -> Result<Ended, Failure> {
+    let guard = Guard::start(&proxy.told_to_guard())?;
+    let ended = run_watched(command, &[], StartedBy::Hand);
+    let given_back = proxy.end(ended.as_ref().ok());
+    guard.dismiss();
+    verdict(ended?, given_back)
+}
+
+/// A test that lost its lease has failed by that. Should one have been faster than we were, the run fails.
+fn verdict(ended: Ended, given_back: Result<(), Vec<SlotError>>) -> Result<Ended, Failure> {
+    let Err(mut failures) = given_back else { return Ok(ended) };
+    let first = (ended == Ended::Exited(0)).then(|| failures.remove(0));
+    failures.iter().for_each(|failure| exit::report(failure));
+    first.map_or(Ok(ended), |failure| Err(failure.into()))
+}
