@@ -145,7 +145,8 @@ impl SlotRequest {
         self
     }
 
-    /// The owner fence, an anchored ECMAScript pattern (default: `LEASE_OWNER_PATTERN`, else the format's).
+    /// The owner fence, an anchored ECMAScript pattern (default: `LEASE_OWNER_PATTERN`, else the format's). Another one than the
+    /// format's needs the feature `owner-patterns`.
     #[must_use]
     pub fn owner_pattern(mut self, pattern: impl Into<String>) -> Self {
         self.store.owner_pattern = Some(pattern.into());

@@ -14,7 +14,8 @@ pub struct StoreOptions {
     /// What takes the place of the current directory in the search for a repository where that lies in none, and holds
     /// `logs/leases` if it lies in none either.
     pub outside: Option<PathBuf>,
-    /// The owner fence; else `LEASE_OWNER_PATTERN`, else the format's default. An empty one is the default.
+    /// The owner fence; else `LEASE_OWNER_PATTERN`, else the format's default. An empty one is the default;
+    /// another one needs the feature `owner-patterns`.
     pub owner_pattern: Option<String>,
     /// How long to wait for a critical section.
     pub guard_wait: Duration,

@@ -13,7 +13,7 @@ fn a_heartbeat_that_would_lose_the_lease_is_refused_with_both_values() {
     fs::write(&file, r#"{"slots": [{"id": 1}], "ttlMinutes": 2}"#).expect("file");
     let store = dir.path().join("store");
     let request = |ttl: Option<f64>, pause: Option<u64>| {
-        let mut request = SlotRequest::from_file(&file).store(&store).owner("tester").owner_pattern("^tester$").wait(Wait::No);
+        let mut request = SlotRequest::from_file(&file).store(&store).owner("tester").owner_pattern("").wait(Wait::No);
         request.pool.env = Env::Fixed(std::collections::BTreeMap::new());
         request.pool.ttl_minutes = ttl;
         request.heartbeat = pause.map(Duration::from_millis);
