@@ -64,13 +64,6 @@ static IS_ODD: [bool; 256] = {
 /// Tests are built without optimisation, and this with them: there iterators cost a multiple of a plain loop.
 pub(super) fn n_ordinary(bytes: &[u8]) -> usize {
     let mut rest = bytes;
-    while let [a, b, c, d, e, f, g, h, behind @ ..] = rest {
-        let is_odd = IS_ODD[*a as usize] | IS_ODD[*b as usize] | IS_ODD[*c as usize] | IS_ODD[*d as usize];
-        if is_odd | IS_ODD[*e as usize] | IS_ODD[*f as usize] | IS_ODD[*g as usize] | IS_ODD[*h as usize] {
-            break;
-        }
-        rest = behind;
-    }
     while let [byte, behind @ ..] = rest {
         if IS_ODD[*byte as usize] {
             break;
