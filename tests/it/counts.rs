@@ -29,18 +29,19 @@ const ACQUIRE_AND_RELEASE: usize = 320;
 const RUN_TRUE: usize = 400;
 /// A process with one leased test, beyond one with a test that is not leased. Reached are 117.
 const LEASED_TEST: usize = 130;
-/// The same in instructions of programs that are not optimised, as tests are. Reached are 1.28 million.
+/// The same in instructions of programs that are not optimised, as tests are. Reached are 1.39 million.
 const LEASED_TEST_INSTRUCTIONS: usize = 1_450_000;
-/// A test that `cargo lease nextest run` runs in a slot, beyond one of a plain run.
+/// A test that `cargo lease nextest run` runs in a slot, beyond one of a plain run: with a slot that the run's parent holds, and
+/// with a process of ours around it, where the system does not allow for the former.
 #[cfg(feature = "nextest")]
-const WRAPPED_TEST: f64 = 440.0;
+const WRAPPED_TEST: [f64; 2] = [225.0, 440.0];
 /// How often a waiter for whom nothing happens may wake in a second, and what it may ask of the kernel then.
 const IDLE_WAKES: f64 = 6.0;
 const IDLE_CALLS: f64 = 60.0;
 /// The most memory of a command, in KiB. The programs of the tests are not optimised, and are larger than those of users.
 const PEAK_KIB: f64 = 12.0 * 1024.0;
 /// What a user builds who depends on the library, without its features.
-const CRATES: usize = 25;
+const CRATES: usize = 23;
 
 /// Calls by which libc gets memory and begins and ends threads, and waits of one thread for another: how many there are is a
 /// matter of chance, or of the allocator.
@@ -221,7 +222,8 @@ fn a_test_of_a_leased_run_of_nextest() {
         (of(&["m0::", "m1::", "m2::"]) - of(&["m0::"])) / 20.0
     };
     let (plain, leased) = (calls_a_test(Path::new(&environment::cargo())), calls_a_test(binary::cargo_lease()));
-    check("a test in a slot", leased, plain + WRAPPED_TEST);
+    let ceiling = WRAPPED_TEST[usize::from(!lease_harness::harness::SlotProxy::is_possible())];
+    check("a test in a slot", leased, plain + ceiling);
 }
 
 #[test]
