@@ -1,14 +1,9 @@
 //! What stands in the parentheses of `#[leased_claims(…)]`.
 
-use proc_macro2::{Span, TokenStream};
-use strsim::osa_distance;
-use syn::ext::IdentExt;
-use syn::parse::{Parse, ParseStream, Parser};
-use syn::punctuated::Punctuated;
-use syn::token::Paren;
-use syn::{Error, Expr, Ident, Lit, LitStr, Path, Result, Token};
+use proc_macro2::{Delimiter, Ident, Span, TokenStream};
 
-use crate::args::{Wait, literal, minutes, path, put, text, wait};
+use crate::options::{Options, near, put, text};
+use crate::parse::{Error, Expr, Input, Lit, Result, Text, unraw};
 
 /// How a resource may be wanted.
 const MODES: [&str; 3] = ["read", "write", "exclusive"];
@@ -34,14 +29,12 @@ const SYNONYMS: [(&str, &str); 12] = [
 const EXAMPLE: &str = "`#[leased_claims(read(\"schema:orders\"), write(\"path:fixtures/users\"))]`";
 
 /// The options of one attribute, checked.
+#[derive(Default)]
 pub(crate) struct ClaimsArgs {
     /// Mode and key, at least one.
-    pub(crate) claims: Vec<(&'static str, LitStr)>,
-    pub(crate) ttl_minutes: Option<f64>,
-    pub(crate) wait: Option<Wait>,
-    pub(crate) owner: Option<LitStr>,
-    pub(crate) scope: Option<LitStr>,
-    pub(crate) runtime: Path,
+    pub(crate) claims: Vec<(&'static str, Text)>,
+    pub(crate) scope: Option<Text>,
+    pub(crate) options: Options,
 }
 
 /// `mode("key", …)` or `key = value`.
@@ -56,24 +49,19 @@ enum Value {
     One(Expr),
 }
 
-impl Parse for Item {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        if input.peek(Lit) {
-            let literal: Lit = input.parse()?;
-            return Err(Error::new(literal.span(), format!("a claim says how it is wanted, as in {EXAMPLE}")));
+impl Item {
+    fn parse(input: &mut Input) -> Result<Self> {
+        if let Some(place) = input.peek_literal() {
+            return Err(Error::new(place, format!("a claim says how it is wanted, as in {EXAMPLE}")));
         }
-        let name = Ident::parse_any(input)?;
-        if input.peek(Paren) {
-            let inside;
-            syn::parenthesized!(inside in input);
-            let keys = Punctuated::<Expr, Token![,]>::parse_terminated(&inside)?;
-            return Ok(Self { name, value: Value::Keys(keys.into_iter().collect()) });
-        }
-        if !input.peek(Token![=]) {
-            return Ok(Self { name, value: Value::None });
-        }
-        input.parse::<Token![=]>()?;
-        let value = if input.is_empty() || input.peek(Token![,]) { Value::None } else { Value::One(input.parse()?) };
+        let name = input.any_ident()?;
+        let value = if let Some(keys) = input.take_group(Delimiter::Parenthesis) {
+            Value::Keys(Input::inside(&keys).list(Input::expr)?)
+        } else if input.take_op("=") && !input.is_empty() && !input.peek_op(",") {
+            Value::One(input.expr()?)
+        } else {
+            Value::None
+        };
         Ok(Self { name, value })
     }
 }
@@ -81,43 +69,24 @@ impl Parse for Item {
 impl ClaimsArgs {
     /// Reads the options; every mistake is reported, each at the word that is wrong.
     pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
-        let items = Punctuated::<Item, Token![,]>::parse_terminated.parse2(tokens)?;
-        let mut found = Found::default();
-        let mut errors = None::<Error>;
-        for error in items.into_iter().filter_map(|item| found.take(item).err()) {
-            match &mut errors {
-                Some(errors) => errors.combine(error),
-                None => errors = Some(error),
-            }
+        let items = Input::new(tokens).list(Item::parse)?;
+        let mut args = Self::default();
+        Error::all(items.into_iter().filter_map(|item| args.take(item).err()))?;
+        if args.claims.is_empty() {
+            return Err(Error::new(Span::call_site(), format!("nothing is claimed: say what, as in {EXAMPLE}")));
         }
-        match errors {
-            Some(errors) => Err(errors),
-            None => found.finish(),
-        }
+        Ok(args)
     }
-}
 
-/// What was met so far.
-#[derive(Default)]
-struct Found {
-    claims: Vec<(&'static str, LitStr)>,
-    ttl_minutes: Option<f64>,
-    wait: Option<Wait>,
-    owner: Option<LitStr>,
-    scope: Option<LitStr>,
-    runtime: Option<Path>,
-}
-
-impl Found {
     fn take(&mut self, Item { name, value }: Item) -> Result<()> {
-        let word = name.unraw().to_string();
+        let word = unraw(&name);
         match (MODES.into_iter().find(|mode| *mode == word), value) {
             (Some(mode), Value::Keys(keys)) => self.take_claims(mode, &name, &keys),
             (Some(mode), Value::None | Value::One(_)) => {
                 let message = format!("`{mode}` has its resources in parentheses, as in `{mode}(\"schema:orders\")`");
                 Err(Error::new(name.span(), message))
             }
-            (None, Value::One(value)) => self.take_option(&name, &word, value),
+            (None, Value::One(value)) => self.take_option(&name, &word, &value),
             (None, Value::None) if KEYS.contains(&&*word) => {
                 Err(Error::new(name.span(), format!("`{word}` needs a value, as in `{word} = …`")))
             }
@@ -138,64 +107,40 @@ impl Found {
     }
 
     fn take_claim(&mut self, mode: &'static str, key: &Expr) -> Result<()> {
-        let Some(Lit::Str(key)) = literal(key) else {
+        let Some(Lit::Text(key)) = key.literal() else {
             return Err(Error::new_spanned(key, format!("a resource is a text, as in `{mode}(\"schema:orders\")`")));
         };
-        let name = key.value();
+        let name = &key.value;
         if name.trim().is_empty() {
-            return Err(Error::new(key.span(), "a resource needs a name that is not blank"));
+            return Err(Error::new(key.place, "a resource needs a name that is not blank"));
         }
-        if self.claims.iter().any(|(_, known)| known.value().trim() == name.trim()) {
-            return Err(Error::new(key.span(), format!("{name:?} is claimed twice: once is enough, in the stronger mode")));
+        if self.claims.iter().any(|(_, known)| known.value.trim() == name.trim()) {
+            return Err(Error::new(key.place, format!("{name:?} is claimed twice: once is enough, in the stronger mode")));
         }
-        self.claims.push((mode, key.clone()));
+        self.claims.push((mode, key));
         Ok(())
     }
 
-    fn take_option(&mut self, name: &Ident, word: &str, value: Expr) -> Result<()> {
-        match word {
-            "wait" => put(&mut self.wait, name, wait(&value)?),
-            "ttl" => put(&mut self.ttl_minutes, name, minutes(&value)?),
-            "owner" => put(&mut self.owner, name, text(&value, "owner")?),
-            "scope" => put(&mut self.scope, name, text(&value, "scope")?),
-            "crate" => put(&mut self.runtime, name, path(value)?),
-            _ => Err(Error::new(name.span(), unknown("option", word, &KEYS))),
+    fn take_option(&mut self, name: &Ident, word: &str, value: &Expr) -> Result<()> {
+        if word == "scope" {
+            return put(&mut self.scope, name, text(value, "scope")?);
         }
-    }
-
-    fn finish(self) -> Result<ClaimsArgs> {
-        if self.claims.is_empty() {
-            return Err(Error::new(Span::call_site(), format!("nothing is claimed: say what, as in {EXAMPLE}")));
-        }
-        Ok(ClaimsArgs {
-            claims: self.claims,
-            ttl_minutes: self.ttl_minutes,
-            wait: self.wait,
-            owner: self.owner,
-            scope: self.scope,
-            runtime: self.runtime.unwrap_or_else(|| syn::parse_quote!(::lease_harness)),
-        })
+        self.options.take(name, value).unwrap_or_else(|| Err(Error::new(name.span(), unknown("option", word, &KEYS))))
     }
 }
 
 fn unknown(what: &str, word: &str, all: &[&str]) -> String {
-    match near(word, all) {
+    match near(word, all, &SYNONYMS) {
         Some(meant) if MODES.contains(&meant) => format!("unknown {what} `{word}`: did you mean `{meant}(…)`?"),
         Some(meant) => format!("unknown {what} `{word}`: did you mean `{meant} = …`?"),
         None => format!("unknown {what} `{word}`: there are `{}`", all.join("`, `")),
     }
 }
 
-/// Which of them was probably meant.
-fn near<'a>(word: &str, all: &[&'a str]) -> Option<&'a str> {
-    let synonym = SYNONYMS.iter().find(|(synonym, _)| *synonym == word).map_or(word, |(_, meant)| meant);
-    let edits = all.iter().map(|known| (osa_distance(synonym, known), *known));
-    edits.filter(|(edits, _)| *edits <= 2).min().map(|(_, known)| known)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Wait;
 
     #[test]
     fn everything_at_once() {
@@ -209,11 +154,11 @@ mod tests {
             crate = a::b,
         ));
         let args = args.unwrap_or_else(|error| panic!("{error}"));
-        let claims: Vec<_> = args.claims.iter().map(|(mode, key)| (*mode, key.value())).collect();
-        assert_eq!(claims, [("read", "a".into()), ("read", "b".into()), ("exclusive", "device:1".into())]);
-        assert_eq!((args.wait, args.ttl_minutes), (Some(Wait::Millis(60_000)), Some(0.5)));
-        assert_eq!((args.owner.unwrap().value(), args.scope.unwrap().value()), ("ci".into(), "s".into()));
-        assert_eq!(args.runtime.segments.len(), 2);
+        let claims: Vec<_> = args.claims.iter().map(|(mode, key)| (*mode, &*key.value)).collect();
+        assert_eq!(claims, [("read", "a"), ("read", "b"), ("exclusive", "device:1")]);
+        assert_eq!((args.options.wait, args.options.ttl_minutes), (Some(Wait::Millis(60_000)), Some(0.5)));
+        assert_eq!(args.options.runtime().to_string(), "a :: b");
+        assert_eq!((&*args.options.owner.unwrap().value, &*args.scope.unwrap().value), ("ci", "s"));
     }
 
     #[test]
@@ -230,8 +175,8 @@ mod tests {
         ];
         let all: Vec<_> = MODES.into_iter().chain(KEYS).collect();
         for (word, meant) in table {
-            assert_eq!(near(word, &all), Some(meant), "{word}");
+            assert_eq!(near(word, &all, &SYNONYMS), Some(meant), "{word}");
         }
-        assert_eq!((near("heartbeat", &all), near("own", &MODES)), (None, None));
+        assert_eq!((near("heartbeat", &all, &SYNONYMS), near("own", &MODES, &SYNONYMS)), (None, None));
     }
 }

@@ -1,13 +1,12 @@
 //! The output of `#[leased_claims]`: the function as it was, with one call in front of its body.
 
-use proc_macro2::{Delimiter, Group, Literal, TokenStream};
-use quote::{ToTokens, format_ident, quote};
-use syn::{Error, Path};
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
 
-use crate::args::Wait;
 use crate::claims_args::ClaimsArgs;
-use crate::emit::{beside, bind, call_suffix, hidden, run_body};
-use crate::item::{Access, Param, TestFn};
+use crate::emit::{Frame, beside, bind, bound, hidden, told};
+use crate::item::{Param, TestFn};
+use crate::parse::Error;
 
 /// Expands one attribute; on a mistake the item stays, so that nothing else is reported about it.
 pub(crate) fn leased_claims(args: TokenStream, item: TokenStream) -> TokenStream {
@@ -16,7 +15,7 @@ pub(crate) fn leased_claims(args: TokenStream, item: TokenStream) -> TokenStream
 
 /// The same; a mistake comes with what is to stay of the item.
 pub(crate) fn claims_expanded(args: TokenStream, item: TokenStream) -> Result<TokenStream, (Error, TokenStream)> {
-    let mut test = syn::parse2::<TestFn>(item.clone()).map_err(|error| (of_claims(&error), item))?;
+    let mut test = TestFn::parse(item.clone()).map_err(|error| (of_claims(&error), item))?;
     let second = test.take_attribute("leased_claims");
     let unchanged = test.to_token_stream();
     let params = test.take_claims_params().map_err(|error| (of_claims(&error), TokenStream::new()))?;
@@ -26,7 +25,7 @@ pub(crate) fn claims_expanded(args: TokenStream, item: TokenStream) -> Result<To
         (None, _) => ClaimsArgs::parse(args),
     };
     match checked {
-        Ok(args) => Ok(Expansion { args, test, param: params.into_iter().next() }.into_token_stream()),
+        Ok(args) => Ok(Expansion { args, test, param: params.into_iter().next() }.expanded()),
         Err(error) if params.is_empty() => Err((error, unchanged)),
         // A parameter that only we could fill would be reported a second time.
         Err(error) => Err((error, TokenStream::new())),
@@ -40,15 +39,7 @@ const SECOND_SET: &str = "a test has one `ClaimSet` with all of its claims";
 
 /// A mistake in the function, about this attribute.
 fn of_claims(error: &Error) -> Error {
-    let said = |error: &Error| {
-        error.to_string().replace("#[leased_slot]", "#[leased_claims]").replace("without a slot", "without its claims")
-    };
-    let mut errors = error.clone().into_iter().map(|error| Error::new(error.span(), said(&error)));
-    let first = errors.next().unwrap_or_else(|| error.clone());
-    errors.fold(first, |mut all, error| {
-        all.combine(error);
-        all
-    })
+    error.reworded(|said| said.replace("#[leased_slot]", "#[leased_claims]").replace("without a slot", "without its claims"))
 }
 
 /// A checked attribute on a checked function.
@@ -58,77 +49,35 @@ struct Expansion {
     param: Option<Param>,
 }
 
-impl ToTokens for Expansion {
-    fn to_tokens(&self, tokens: &mut TokenStream) {
-        let TestFn { attrs, visibility, signature, inner_attrs, body, .. } = &self.test;
-        let (site, acquire) = (self.site(), self.acquire());
-        let bind = self.param.iter().map(|param| bind(param, &hidden("__claims")));
-        let run = run_body(&self.test);
-        let runtime = &self.args.runtime;
-        let mut whole = Group::new(
-            Delimiter::Brace,
-            quote! {
-                #(#inner_attrs)*
-                static __LEASE_CLAIMS: #runtime::__private::ClaimsSite = #site;
-                #acquire
-                #(#bind)*
-                #run
-            },
-        );
-        whole.set_span(body.span());
-        // Beside a slot it is the slot's attribute that looks for a runtime.
-        let looks = self.test.may_lack_a_runtime() && !self.test.has_attribute("leased_slot");
-        let check = looks.then(|| quote!(#[#runtime::__private::has_a_runtime]));
-        tokens.extend(quote! {
-            #(#attrs)*
-            #check
-            #visibility #signature #whole
-        });
-    }
-}
-
 impl Expansion {
-    /// The call: it comes back with the claims, or not at all.
-    fn acquire(&self) -> TokenStream {
-        let runtime = &self.args.runtime;
-        let (lease, claims) = (hidden("__claims_lease"), hidden("__claims"));
-        let claims = match self.param.as_ref().map(|param| param.access) {
-            Some(Access::Exclusive) => quote!(mut #claims),
-            Some(Access::Owned | Access::Shared) => quote!(#claims),
-            // Kept until the body is done.
-            None => {
-                let unused = hidden("_claims");
-                quote!(#unused)
-            }
+    fn expanded(&self) -> TokenStream {
+        let runtime = self.args.options.runtime();
+        let frame = Frame { test: &self.test, runtime: &runtime, site: quote!(__LEASE_CLAIMS) };
+        let (site, acquire) = (self.site(&runtime), self.acquire(&frame));
+        let bind = self.param.iter().map(|param| bind(param, &hidden("__claims")));
+        let start = quote! {
+            static __LEASE_CLAIMS: #runtime::__private::ClaimsSite = #site;
+            #acquire
+            #(#bind)*
         };
-        let (suffix, may_fail_quietly) = call_suffix(&self.test);
-        let call = format_ident!("claims{suffix}");
-        let wait = self.test.signature.asyncness.is_some().then(|| quote!(.await));
-        let acquired = quote!(#runtime::__private::#call(&__LEASE_CLAIMS)#wait);
-        if may_fail_quietly {
-            quote!(let ::core::option::Option::Some((#lease, #claims)) = #acquired else { return };)
-        } else {
-            quote!(let (#lease, #claims) = #acquired;)
-        }
+        // Beside a slot it is the slot's attribute that looks for a runtime.
+        frame.function(&start, frame.runtime_check().filter(|_| !self.test.has_attribute("leased_slot")))
     }
 
-    fn site(&self) -> TokenStream {
-        let ClaimsArgs { claims, ttl_minutes, wait, owner, scope, runtime } = &self.args;
-        let name = self.test.signature.ident.to_string();
+    fn acquire(&self, frame: &Frame<'_>) -> TokenStream {
+        let lease = hidden("__claims_lease");
+        // Without a parameter they are kept until the body is done, too.
+        let kept = || hidden("_claims").into_token_stream();
+        let claims = self.param.as_ref().map_or_else(kept, |param| bound(param, &hidden("__claims")));
+        frame.call("claims", &quote!((#lease, #claims)))
+    }
+
+    fn site(&self, runtime: &TokenStream) -> TokenStream {
+        let ClaimsArgs { claims, scope, options } = &self.args;
+        let name = self.test.signature.name.to_string();
         let claims = claims.iter().map(|(mode, key)| quote!((#mode, #key)));
         let mut site = quote!(#runtime::__private::ClaimsSite::new(::core::module_path!(), #name, &[#(#claims),*]));
-        if let Some(minutes) = ttl_minutes {
-            let minutes = Literal::f64_suffixed(*minutes);
-            site.extend(quote!(.ttl_minutes(#minutes)));
-        }
-        match wait {
-            Some(Wait::No) => site.extend(quote!(.wait_not())),
-            Some(Wait::Millis(millis)) => site.extend(quote!(.wait_millis(#millis))),
-            None => {}
-        }
-        if let Some(owner) = owner {
-            site.extend(quote!(.owner(#owner)));
-        }
+        site.extend(told(options));
         if let Some(scope) = scope {
             site.extend(quote!(.scope(#scope)));
         }
@@ -141,19 +90,15 @@ impl Expansion {
 }
 
 /// Takes the arguments of a `#[leased_claims(…)]` away from an item, if it has one outside of any `cfg_attr`.
-pub(crate) fn take_claims_below(item: TokenStream) -> syn::Result<(TokenStream, Option<TokenStream>)> {
-    let Ok(mut test) = syn::parse2::<TestFn>(item.clone()) else { return Ok((item, None)) };
-    let is_it = |path: &Path| path.segments.last().is_some_and(|last| last.ident == "leased_claims");
-    let Some(at) = test.attrs.iter().position(|attr| is_it(attr.path())) else {
+pub(crate) fn take_claims_below(item: TokenStream) -> Result<(TokenStream, Option<TokenStream>), Error> {
+    let Ok(mut test) = TestFn::parse(item.clone()) else { return Ok((item, None)) };
+    let Some(at) = test.attrs.iter().position(|attr| attr.path.ends_with("leased_claims")) else {
         return match test.take_attribute("leased_claims") {
             Some(path) => Err(Error::new_spanned(path, UNDER_A_CONDITION)),
             None => Ok((item, None)),
         };
     };
-    let args = match test.attrs.remove(at).meta {
-        syn::Meta::List(list) => list.tokens,
-        _ => TokenStream::new(),
-    };
+    let args = test.attrs.remove(at).list.unwrap_or_default();
     Ok((test.into_token_stream(), Some(args)))
 }
 

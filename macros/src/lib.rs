@@ -1,7 +1,8 @@
 //! The `#[leased_slot]` and `#[leased_claims]` attributes. Use them through `lease_harness`, where they are documented.
 //!
-//! Reading order: `args` and `claims_args` are what stands in the attributes' parentheses, `item` is the function below them,
-//! `expand` and `expand_claims` put both together into one call of `lease_harness::__private`.
+//! Reading order: `parse` reads tokens, `args` and `claims_args` are what stands in the attributes' parentheses, with `options`
+//! what they share, `item` is the function below them, `expand` and `expand_claims` put both together into one call of
+//! `lease_harness::__private`.
 
 mod args;
 mod claims_args;
@@ -10,6 +11,8 @@ mod emit;
 mod expand;
 mod expand_claims;
 mod item;
+mod options;
+mod parse;
 mod workspace;
 
 use std::path::PathBuf;
