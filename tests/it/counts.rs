@@ -8,7 +8,7 @@ use std::process::Command;
 
 use lease_tests::{Lab, binary, environment};
 
-use crate::support::{build_as_the_developer, lab};
+use crate::support::{in_workspace, lab};
 
 /// A store's lease, acquired and released: the target of the table. Reached are 16, and two more where a machine is so slow that
 /// each guard has to be given the present time.
@@ -213,9 +213,9 @@ fn a_test_of_a_leased_run_of_nextest() {
         let of = |modules: &[&str]| {
             let mut traced = strace(&lab, &lab.path("calls"));
             traced.arg(program).args(["nextest", "run", "--package", "lease-compositions", "--features", "crowd"]);
-            traced.args(["--test", "bystanders", "--test-threads", "1"]).args(modules).current_dir(binary::workspace());
+            traced.args(["--test", "bystanders", "--test-threads", "1"]).args(modules);
             traced.env("LEASE_STORE", lab.store()).env("LEASE_POOL_FILE", lab.pool_file()).env("CARGO", environment::cargo());
-            build_as_the_developer(&mut traced);
+            in_workspace(&mut traced);
             as_count(calls_of(&lab, traced).1)
         };
         of(&["m0::"]);
@@ -389,8 +389,8 @@ fn compositions() -> PathBuf {
 /// One of their programs, built so.
 fn composition(lab: &Lab, name: &str, packages: &[&str]) -> PathBuf {
     let mut build = lab.cargo(["test", "--no-run"]);
-    build.args(packages).args(["--test", name, "--message-format", "json-render-diagnostics"]).current_dir(binary::workspace());
-    build_as_the_developer(&mut build);
+    build.args(packages).args(["--test", name, "--message-format", "json-render-diagnostics"]);
+    in_workspace(&mut build);
     let built = lab.run(build).expect_success().stdout;
     let executable = |line: &str| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;

@@ -6,13 +6,13 @@ use lease_harness::harness::{LeasedTest, RunNotes};
 use lease_tests::{Lab, binary};
 
 use crate::mimic::run;
-use crate::support::lab;
+use crate::support::{lab, words_for};
 
 const PACKAGE: &str = "lease-compositions";
 
 /// Lists tests of the compositions, with notes asked for or not, and gives the list and the notes.
 fn list(lab: &Lab, target: &str, notes: Option<&RunNotes>) -> (String, Vec<(String, LeasedTest)>) {
-    let mut command = lab.cargo(["nextest", "list", "--test", target, "--message-format", "json"]);
+    let mut command = lab.cargo(words_for(&["nextest", "list"], target, &["--message-format", "json"]));
     if let Some(notes) = notes {
         command.env(RunNotes::TESTS, notes.folder());
     }

@@ -19,6 +19,7 @@ mod mimic;
 mod mistakes;
 mod nesting;
 mod pool_rules;
+mod programs;
 mod refusals;
 mod requests;
 mod runners;

@@ -1,12 +1,12 @@
 //! Leased trials under the runners that people use. The trials are those of the compositions.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::process::Command;
-use std::{env, fs};
 
 use lease_tests::{Finished, Lab, binary};
 
-use crate::support::lab;
+use crate::support::{in_workspace, lab, words_for};
 
 /// How many trials `many` there are.
 const N_MANY: usize = 12;
@@ -14,7 +14,7 @@ const N_MANY: usize = 12;
 #[test]
 fn cargo_test_gives_each_trial_a_slot() {
     let lab = lab();
-    let run = run(&lab, lab.cargo(["test", "--test", "mimic", "--", "many", "--test-threads", "4"]));
+    let run = run(&lab, lab.cargo(words_for(&["test"], "mimic", &["--", "many", "--test-threads", "4"])));
     assert!(run.stdout.contains("12 passed; 0 failed"), "{}", run.account());
     check_entered(&lab, N_MANY, N_MANY);
 }
@@ -22,7 +22,7 @@ fn cargo_test_gives_each_trial_a_slot() {
 #[test]
 fn under_cargo_lease_test_the_trials_take_turns_on_one_slot() {
     let lab = lab();
-    let run = run(&lab, lab.lease(["test", "--test", "mimic", "--", "many", "--test-threads", "4"]));
+    let run = run(&lab, lab.lease(words_for(&["test"], "mimic", &["--", "many", "--test-threads", "4"])));
     assert!(run.stdout.contains("12 passed; 0 failed"), "{}", run.account());
     check_entered(&lab, N_MANY, 1);
     assert_eq!(entered(&lab).into_iter().map(|(_, slot)| slot).collect::<BTreeSet<_>>().len(), 1);
@@ -32,7 +32,7 @@ fn under_cargo_lease_test_the_trials_take_turns_on_one_slot() {
 #[test]
 fn nextest_gives_each_trial_a_slot() {
     let lab = lab();
-    let run = run(&lab, lab.cargo(["nextest", "run", "--test", "mimic", "many", "kind", "bench", "free"]));
+    let run = run(&lab, lab.cargo(words_for(&["nextest", "run"], "mimic", &["many", "kind", "bench", "free"])));
     // With the one that has no slot.
     assert!(run.stderr.contains("15 tests run: 15 passed"), "{}", run.account());
     check_entered(&lab, N_MANY + 2, N_MANY + 2);
@@ -42,7 +42,7 @@ fn nextest_gives_each_trial_a_slot() {
 #[test]
 fn under_cargo_lease_nextest_each_trial_joins_the_slot_of_its_process() {
     let lab = lab();
-    let run = run(&lab, lab.lease(["nextest", "run", "--test", "mimic", "many", "kind"]));
+    let run = run(&lab, lab.lease(words_for(&["nextest", "run"], "mimic", &["many", "kind"])));
     assert!(run.stderr.contains("13 tests run: 13 passed"), "{}", run.account());
     check_entered(&lab, N_MANY + 1, N_MANY + 1);
 }
@@ -52,7 +52,7 @@ fn under_cargo_lease_nextest_each_trial_joins_the_slot_of_its_process() {
 #[test]
 fn nextest_runs_ignored_trials_if_it_is_asked() {
     let lab = lab();
-    let run = run(&lab, lab.cargo(["nextest", "run", "--test", "mimic", "ignored", "--run-ignored", "only"]));
+    let run = run(&lab, lab.cargo(words_for(&["nextest", "run"], "mimic", &["ignored", "--run-ignored", "only"])));
     assert!(run.stderr.contains("1 test run: 1 passed"), "{}", run.account());
     assert_eq!(entered(&lab)[0].0, "ignored");
 }
@@ -61,7 +61,7 @@ fn nextest_runs_ignored_trials_if_it_is_asked() {
 #[test]
 fn a_listing_takes_no_slot() {
     let lab = lab();
-    let listed = run(&lab, lab.cargo(["nextest", "list", "--test", "mimic", "many"])).stdout;
+    let listed = run(&lab, lab.cargo(words_for(&["nextest", "list"], "mimic", &["many"]))).stdout;
     assert_eq!(listed.matches("many::").count(), N_MANY, "{listed}");
     assert!(!lab.store().exists());
 }
@@ -80,22 +80,13 @@ fn without_the_feature_the_library_needs_no_more_crates() {
     assert_eq!(has_more(&tree(&["--features", "mimic"])), [true, true]);
 }
 
-/// What decides which build of the workspace is the same as the one that this test is of.
-const BUILD: [&str; 2] = ["CARGO_INCREMENTAL", "CARGO_TARGET_DIR"];
-
-/// Runs the scenarios of the compositions in a store of the laboratory. They are built already: the packages are those that
-/// are built together by default, and the build is the developer's.
+/// Runs the scenarios of the compositions in a store of the laboratory. They are built already, where cargo is told
+/// [the words](words_for) for it.
 #[track_caller]
 pub(crate) fn run(lab: &Lab, mut command: Command) -> Finished {
     let pool = binary::workspace().join("tests/compositions/behaviour.json");
     command.env("LEASE_POOL_FILE", pool).env("LEASE_STORE", lab.store()).env("SCENARIO_LOG", lab.path("log"));
-    for name in BUILD {
-        match env::var_os(name) {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command.current_dir(binary::workspace());
+    in_workspace(&mut command);
     lab.run(command).expect_success()
 }
 

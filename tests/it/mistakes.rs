@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use lease_tests::Lab;
 
 use crate::mimic::run;
-use crate::support::lab;
+use crate::support::{lab, words_for};
 
-/// The compiled libraries of this workspace that a snippet may name.
-fn libraries(lab: &Lab) -> Vec<(&'static str, PathBuf)> {
+/// The compiled libraries that a snippet may name: those of a test that is built with the workspace.
+pub(crate) fn libraries(lab: &Lab) -> Vec<(&'static str, PathBuf)> {
     const NAMES: [&str; 3] = ["lease_harness", "tokio", "rstest"];
-    let command = lab.cargo(["test", "--no-run", "--message-format", "json-render-diagnostics"]);
+    let command = lab.cargo(words_for(&["test", "--no-run"], "mimic", &["--message-format", "json-render-diagnostics"]));
     let output = run(lab, command).stdout;
     let library = |line: &str| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use lease_tests::{Finished, Lab, Running, binary};
 
-use crate::support::{build_as_the_developer, lab};
+use crate::support::{in_workspace, lab};
 
 /// Whoever waits for his turn for four seconds is terminated.
 const IMPATIENT: &str = "[profile.default]\nslow-timeout = { period = \"2s\", terminate-after = 2 }\n";
@@ -17,8 +17,8 @@ fn nextest(lab: &Lab, options: &[&str], words: &[&str]) -> Command {
     let mut command = lab.lease(options);
     command.args(["nextest", "run", "--package", "lease-compositions", "--features", "lease-compositions/crowd"]).args(words);
     let pool = pool_file("crowd.json");
-    command.env("LEASE_POOL_FILE", pool).env("SCENARIO_LOG", lab.path("log")).current_dir(binary::workspace());
-    build_as_the_developer(&mut command);
+    command.env("LEASE_POOL_FILE", pool).env("SCENARIO_LOG", lab.path("log"));
+    in_workspace(&mut command);
     command
 }
 

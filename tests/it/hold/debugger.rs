@@ -7,7 +7,8 @@ use std::process::Command;
 use lease_tests::{binary, wait};
 use rustix::process::Signal;
 
-use super::{Scene, built_with_workspace, check_grants, check_said};
+use super::{Scene, check_grants, check_said};
+use crate::support::in_workspace;
 
 /// Writes down what it is to debug, and what the user types.
 const DEBUGGER: &str = "#!/bin/sh
@@ -101,7 +102,7 @@ fn annotated_tests_can_be_debugged() {
                 let mut command = if is_leased { scene.lab.bare_lease(words) } else { scene.lab.cargo(words) };
                 let pool = binary::workspace().join("tests/compositions/pool.json");
                 command.env("LEASE_POOL_FILE", pool).env("LEASE_STORE", scene.lab.store());
-                built_with_workspace(&mut command);
+                in_workspace(&mut command);
                 check_said(&scene.lab.run(command).expect_success(), &["1 passed"]);
             }
             check_grants(&scene.lab, "compositions", 3);

@@ -5,8 +5,8 @@ use std::fs;
 
 use lease_tests::{Event, binary, process, wait};
 
-use super::{N_MANY, Scene, built_with_workspace, check_grants, check_said};
-use crate::support::lab;
+use super::{N_MANY, Scene, check_grants, check_said};
+use crate::support::{in_workspace, lab};
 
 /// A group of the user's for all tests, wider than the run has slots.
 const MY_GROUP: &str = "[test-groups]\nmine = { max-threads = 8 }\n\
@@ -271,7 +271,7 @@ fn annotated_tests_take_their_turns_by_themselves() {
         let words = ["--hold", "run", "--wrap", wrap, "nextest", "run", "-p", "lease-compositions", "-j4"];
         let mut command = lab.lease(words.iter().chain(tests));
         command.env("LEASE_POOL_FILE", file).env("SCENARIO_LOG", lab.path("log"));
-        built_with_workspace(&mut command);
+        in_workspace(&mut command);
         lab.run(command).expect_success();
         check_grants(&lab, if pool == "pool" { "compositions" } else { pool }, n_slots);
     }

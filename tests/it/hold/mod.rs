@@ -6,7 +6,6 @@ mod ends;
 mod lending;
 mod losses;
 
-use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -170,17 +169,6 @@ impl Scene {
     fn processes_with(&self, word: &str) -> Vec<u32> {
         processes_with(&self.lab, word)
     }
-}
-
-/// Lets a command of cargo's use what of the workspace is built already.
-fn built_with_workspace(command: &mut Command) {
-    for name in ["CARGO_INCREMENTAL", "CARGO_TARGET_DIR"] {
-        match env::var_os(name) {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command.current_dir(binary::workspace());
 }
 
 #[track_caller]
