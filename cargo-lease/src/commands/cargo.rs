@@ -4,6 +4,7 @@
 //! Only the runner, in front of each test binary, holds a lease.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -259,6 +260,16 @@ pub(super) fn cargo_program(around: &Surroundings) -> Result<OsString, Failure> 
     which::which("cargo").map(PathBuf::into_os_string).map_err(|error| Failure::usage("cargo not found in PATH").because(error))
 }
 
+/// The path of this program. If another has taken its place since it was started, as happens when it is built anew, the kernel
+/// adds a remark to the path: then the path is that of the other one, which is what everybody finds there from now on.
 pub(super) fn own_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe().map_err(|error| Failure::internal("cannot tell the path of this program", error))
+    let told = std::env::current_exe().map_err(|error| Failure::internal("cannot tell the path of this program", error))?;
+    Ok(successor(&told).unwrap_or(told))
+}
+
+/// What stands in the place of a program that is no longer there.
+fn successor(told: &Path) -> Option<PathBuf> {
+    let place = told.as_os_str().as_bytes().strip_suffix(b" (deleted)")?;
+    let place = Path::new(OsStr::from_bytes(place));
+    (!told.exists() && place.is_file()).then(|| place.to_owned())
 }

@@ -1,6 +1,6 @@
 //! `test` and `bench` on a real package.
 
-use crate::lab::{Lab, expect_code, has};
+use crate::lab::{Lab, PROGRAM, cargo, expect_code, has};
 
 /// Writes its slot and its name down.
 const LIB: &str = r#"
@@ -83,6 +83,24 @@ fn the_users_runner_stays_in_place() {
         assert_eq!(lab.read("seen/runner"), "1 x\n");
         std::fs::remove_file(lab.path("seen/runner")).expect("written");
     }
+}
+
+/// As when a project builds `cargo-lease` itself: cargo replaces the program while it runs.
+#[test]
+fn a_program_that_is_built_anew_meanwhile_is_found_again() {
+    let lab = lab();
+    let ours = lab.path("built/cargo-lease");
+    std::fs::create_dir(lab.path("built")).expect("folder");
+    std::fs::copy(PROGRAM, &ours).expect("copied");
+    let script =
+        "#!/bin/sh\nmkdir \"$OURS.anew\" 2> /dev/null && rm \"$OURS\" && cp \"$BUILT\" \"$OURS\"\nexec \"$REAL\" \"$@\"\n";
+    let replacing = lab.write("tools/cargo", script);
+    let mut command = lab.command(ours.to_str().expect("text"));
+    command.args(["test", "--test", "it"]).env("SEEN", lab.path("seen"));
+    command.env("OURS", &ours).env("BUILT", PROGRAM).env("CARGO", replacing).env("REAL", cargo());
+    expect_code(&mut command, 0);
+    assert_eq!(lab.read("seen/integration"), "1");
+    assert!(lab.path("built/cargo-lease.anew").exists(), "it was replaced");
 }
 
 #[test]

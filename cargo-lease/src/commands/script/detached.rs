@@ -15,6 +15,7 @@ use lease_harness::json::{Json, object};
 use lease_harness::pool::Pool;
 use lease_harness::store::LeaseStore;
 
+use super::super::cargo::own_program;
 use crate::cli::script::DETACHED;
 use crate::exit::Failure;
 
@@ -38,7 +39,7 @@ impl Started {
     fn start() -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::internal("cannot start a process that outlives this one", error);
         let words = std::env::args_os().skip(1).chain([OsString::from(format!("--{DETACHED}"))]);
-        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+        let mut command = Command::new(own_program()?);
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = detached::spawn(&mut command).map_err(failed)?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
