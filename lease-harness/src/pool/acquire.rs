@@ -25,6 +25,17 @@ pub enum Wait {
     No,
 }
 
+/// Who keeps a granted lease alive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keeping {
+    /// This process, as long as it has the [`HeldSlot`].
+    #[default]
+    Here,
+    /// Nobody, as the slot is left to its lifetime at once by [`Pool::leave`]: then no thread is started for a heartbeat that
+    /// never comes. Until the grant it is kept alive wherever that takes time.
+    Nobody,
+}
+
 /// Who asks for a slot, and for how long.
 #[derive(Clone, Debug)]
 pub struct SlotWanted<'a> {
@@ -42,6 +53,8 @@ pub struct SlotWanted<'a> {
     pub poll: Option<Duration>,
     /// The pause between two heartbeats of the lease; a sixth of its lifetime if not given.
     pub heartbeat: Option<Duration>,
+    /// Who keeps the lease alive from the grant on.
+    pub keeping: Keeping,
     /// What the asker keeps while it waits.
     pub holding: Holding<'a>,
     /// Who works in the slot, if that is another process than the asker: a name by which it is known on this machine. It is
@@ -53,9 +66,9 @@ impl<'a> SlotWanted<'a> {
     /// A slot for `owner`, whenever there is one.
     #[must_use]
     pub fn by(owner: &'a str) -> Self {
-        let holding = Holding::default();
+        let (keeping, holding) = (Keeping::Here, Holding::default());
         let (wait, poll, heartbeat) = (Wait::Forever, None, None);
-        Self { owner, request_id: None, session: None, ttl_minutes: None, wait, poll, heartbeat, holding, worker: None }
+        Self { owner, request_id: None, session: None, ttl_minutes: None, wait, poll, heartbeat, keeping, holding, worker: None }
     }
 }
 

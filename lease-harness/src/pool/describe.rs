@@ -39,13 +39,9 @@ impl Pool {
         Err(self.disagreement(&theirs, &ours))
     }
 
-    /// Checks, once a slot is ours, that nobody has come with another description between the first check and the taking.
-    /// `before_waiting` is called before a wait for others.
-    pub(super) fn agree_still(&self, owner: &str, before_waiting: impl FnOnce() -> PoolResult<()>) -> PoolResult<()> {
-        if self.is_agreed_on()? {
-            return Ok(());
-        }
-        before_waiting()?;
+    /// Checks, once a slot is ours and it [is not agreed](Self::is_agreed_on) any more how the pool is described, whether somebody
+    /// has come with another description between the first check and the taking.
+    pub(super) fn agree_anew(&self, owner: &str) -> PoolResult<()> {
         let ours = self.file.describe();
         // Whoever is about to change it takes that back when it sees our slot.
         let _lock = QueueLock::take(self, owner)?;

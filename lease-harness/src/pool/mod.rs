@@ -39,7 +39,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-pub use acquire::{OnLook, Outcome, SlotWanted, Standing, Wait};
+pub use acquire::{Keeping, OnLook, Outcome, SlotWanted, Standing, Wait};
 pub use cancel::Cancelled;
 pub use claim::Claimed;
 pub use error::{PoolError, PoolErrorKind, PoolResult};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::acquire::Request;
+use super::acquire::{Keeping, Request};
 use super::error::{PoolError, PoolResult};
 use super::grant::{self, Grant, Granted};
 use super::hooks::{Action, Stop, Unready};
@@ -18,11 +18,12 @@ fn beat_from_now_on() -> PoolResult<()> {
     store::beat_from_now_on().map_err(|error| no_heart(&error))
 }
 
-/// A granted slot whose lease is kept alive until this is dropped. Dropping does not give the slot back.
+/// A granted slot whose lease is kept alive until this is dropped, unless it was asked for to be left at once. Dropping does not
+/// give the slot back.
 #[derive(Debug)]
 pub struct HeldSlot {
     grant: Grant,
-    beat: Beat,
+    beat: Option<Beat>,
     lost: LostNote,
     taken_at_ms: i64,
 }
@@ -48,7 +49,8 @@ impl HeldSlot {
     /// Tells `on_lost` of a loss from now on; one that has happened already is in [`HeldSlot::lost`].
     pub(crate) fn on_lost(&self, mut on_lost: impl FnMut(String) + Send + 'static) {
         let note = self.lost.clone();
-        self.beat.redirect(move |reason| {
+        let Some(beat) = &self.beat else { return };
+        beat.redirect(move |reason| {
             note.set(reason.clone());
             on_lost(reason);
         });
@@ -87,13 +89,19 @@ impl Preparing<'_> {
     /// whoever was cancelled is not granted.
     pub(super) fn finish(&self) -> PoolResult<Option<HeldSlot>> {
         let taken_at_ms = self.pool.store.now_ms();
-        // Leaving the queue may have to wait for its lock.
-        let (beat, lost) = self.or_give_up(self.start_beat())?;
         let (request, makes_clean) = (self.request, self.pool.makes_clean());
-        if request.is_queued || makes_clean {
+        let lost = LostNote::default();
+        let is_agreed_on = self.or_give_up(self.pool.is_agreed_on())?;
+        // Leaving the queue, or agreeing anew, may have to wait for the queue's lock.
+        let takes_time = request.is_queued || makes_clean || !is_agreed_on;
+        let is_beaten = takes_time || request.wanted.keeping == Keeping::Here;
+        let beat = is_beaten.then(|| self.or_give_up(self.start_beat(&lost))).transpose()?;
+        if takes_time {
             self.or_give_up(beat_from_now_on())?;
         }
-        self.or_give_up(self.pool.agree_still(self.owner(), beat_from_now_on))?;
+        if !is_agreed_on {
+            self.or_give_up(self.pool.agree_anew(self.owner()))?;
+        }
         if request.is_queued {
             let had_place = self.or_give_up(self.pool.dequeue_known(&request.id, self.owner()))?;
             if !had_place && self.pool.store.has_additions() {
@@ -104,8 +112,7 @@ impl Preparing<'_> {
         if makes_clean && let Some(answer) = self.make_clean(&lost) {
             return answer;
         }
-        let is_at_once =
-            !request.is_queued && !makes_clean && clock::since_boot().saturating_sub(self.asked) < self.half_its_life();
+        let is_at_once = !takes_time && clock::since_boot().saturating_sub(self.asked) < self.half_its_life();
         if !is_at_once {
             let record = self.or_give_up(self.our_lease())?;
             let Some(record) = record.filter(|_| lost.get().is_none()) else { return Err(self.lease_lost()) };
@@ -150,12 +157,10 @@ impl Preparing<'_> {
         self.calling_off().is_some_and(|is_called_off| is_called_off())
     }
 
-    fn start_beat(&self) -> PoolResult<(Beat, LostNote)> {
+    fn start_beat(&self, lost: &LostNote) -> PoolResult<Beat> {
         let every = self.request.wanted.heartbeat.unwrap_or_else(|| store::pause_for(self.ttl_minutes()));
-        let lost = LostNote::default();
         let note = lost.clone();
-        let beat = self.pool.beat(self.slot, self.owner(), self.token(), every, move |reason| note.set(reason))?;
-        Ok((beat, lost))
+        self.pool.beat(self.slot, self.owner(), self.token(), every, move |reason| note.set(reason))
     }
 
     /// The lease, if it is still ours and alive.

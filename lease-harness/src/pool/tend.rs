@@ -152,7 +152,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::pool::{Outcome, PoolFile, PoolOptions, SlotWanted};
+    use crate::pool::{Keeping, Outcome, PoolFile, PoolOptions, SlotWanted};
     use crate::store::{LeaseStore, StoreOptions};
 
     const LONG: Duration = Duration::from_secs(3600);
@@ -173,9 +173,29 @@ mod tests {
     }
 
     fn held(pool: &Pool) -> HeldSlot {
-        match pool.acquire(&SlotWanted::by("acme"), &mut |_| true).expect("the store is usable") {
+        held_as(pool, Keeping::Here)
+    }
+
+    fn held_as(pool: &Pool, keeping: Keeping) -> HeldSlot {
+        match pool.acquire(&SlotWanted { keeping, ..SlotWanted::by("acme") }, &mut |_| true).expect("the store is usable") {
             Outcome::Granted(held) => *held,
             other => panic!("it is free: {other:?}"),
+        }
+    }
+
+    /// Should we die before that, nobody knows of it.
+    #[test]
+    fn a_slot_that_is_to_be_left_is_ours_until_then() {
+        let temp = tempfile::tempdir().unwrap();
+        let pool = pool(temp.path());
+        let alive = || pool.live("slot-1").unwrap().expect("it is held").alive().map(str::to_owned);
+        for keeping in [Keeping::Here, Keeping::Nobody] {
+            let held = held_as(&pool, keeping);
+            let proof = pool.store().proof_of_life().unwrap().expect("this process lives");
+            assert_eq!(alive().as_deref(), Some(proof.id()));
+            let grant = pool.leave(held).unwrap();
+            assert_eq!(alive(), None);
+            pool.release(grant.slot(), "acme", grant.token()).unwrap();
         }
     }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use lease_harness::harness::Ending;
 use lease_harness::json::Json;
-use lease_harness::pool::{Grant, HeldSlot, Outcome, Pool, PoolError, SlotWanted, Standing, Wait};
+use lease_harness::pool::{Grant, HeldSlot, Keeping, Outcome, Pool, PoolError, SlotWanted, Standing, Wait};
 
 use super::answer::{check_output, or_cancelled, print};
 use super::detached::{Lease, StartedKeeper};
@@ -52,6 +52,8 @@ fn wait(pool: &Pool, options: &Options, settings: &Settings, is_over: &mut dyn F
             None => Wait::Forever,
         },
         poll: options.poll,
+        // A keeper takes the lease out of our hands, so until then it has to be there.
+        keeping: if options.keep.is_some() { Keeping::Here } else { Keeping::Nobody },
         ..SlotWanted::by(&options.owner)
     };
     let mut told = None;
