@@ -22,6 +22,7 @@ mod pool_rules;
 mod programs;
 mod refusals;
 mod requests;
+mod rooms;
 mod runners;
 mod runs;
 mod rush;

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// What begins like this in a store is left to the next process by each that ends, whatever it has done.
+const LEFT_TO_THE_NEXT: &str = ".idle-room-";
+
 /// The files below a folder and their bytes, and the folders with no bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
@@ -46,6 +49,9 @@ fn collect(root: &Path, folder: &Path, entries: &mut BTreeMap<PathBuf, Option<Ve
     entries.insert(relative(root, folder), None);
     for entry in listing.filter_map(Result::ok) {
         let path = entry.path();
+        if entry.file_name().to_string_lossy().starts_with(LEFT_TO_THE_NEXT) {
+            continue;
+        }
         if path.is_dir() {
             collect(root, &path, entries);
         } else if let Ok(bytes) = fs::read(&path) {

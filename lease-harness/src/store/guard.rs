@@ -47,7 +47,7 @@ impl<'store> Guard<'store> {
             return Ok(guard);
         }
         store.create()?;
-        Self::enter_by(store, kind, Room::make(store)?)?.map_err(|room| room_is_gone(&room))
+        Self::enter_by(store, kind, Room::take_or_make(store)?)?.map_err(|room| room_is_gone(&room))
     }
 
     /// The same; none if there is no store.
@@ -58,7 +58,7 @@ impl<'store> Guard<'store> {
         if !store.dir().is_dir() {
             return Ok(None);
         }
-        Self::enter_by(store, kind, Room::make(store)?)?.map_err(|room| room_is_gone(&room)).map(Some)
+        Self::enter_by(store, kind, Room::take_or_make(store)?)?.map_err(|room| room_is_gone(&room)).map(Some)
     }
 
     /// By a room of before that is still there: the store may have been deleted, and made anew by others.

@@ -2,7 +2,7 @@
 //!
 //! Ours is made whole in a private place and published by a rename that refuses to replace, so that a kill in between
 //! never leaves it half made. A process keeps its private directory and renames it in and out, which costs a fraction of
-//! making one each time.
+//! making one each time; and when it ends it leaves it in the store for the next one.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,7 +16,7 @@ use super::alive::ProofOfLife;
 use super::error::StoreResult;
 use crate::json::{Json, Object};
 use crate::sys::clock;
-use crate::sys::disk::{self, At, DiskResult, Stamp};
+use crate::sys::disk::{self, At, DiskResult, Placed, Stamp};
 use crate::sys::process::own_number;
 
 pub(super) const HOLDER: &str = "holder.json";
@@ -25,6 +25,11 @@ pub(super) const ROOM: &str = ".room-";
 /// An empty room that belongs to nobody and stays in the store: for whoever must get in although the disk is too full for a
 /// room of his own, which is whoever gives something back.
 const SPARE: &str = ".spare-guard";
+/// Rooms that belong to nobody: who ends leaves its room behind, and who begins takes it over. To remove a folder can cost a
+/// hundred times what everything else in a lease does: where the file system tells the device at once what is free.
+const IDLE: &str = ".idle-room-";
+/// So many are kept; a crowd that ends together removes the others.
+const N_IDLE: usize = 4;
 /// Others judge by the time of a guard whether its entrant has crashed. A time that is this part of their limit old is fresh.
 const FRESH: u32 = 64;
 
@@ -47,13 +52,15 @@ pub(super) struct Room {
     pub(super) is_spare: bool,
     /// When it was last given the present time, by the clock that goes on while we are suspended.
     touched: Option<Duration>,
+    /// The proof of life that its name names: it stays as long as this process has the room.
+    proof: Option<ProofOfLife>,
 }
 
 impl Drop for Rooms {
     fn drop(&mut self) {
         for room in self.0.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
             if room.is_ours() {
-                room.remove();
+                room.leave_behind();
             }
         }
     }
@@ -75,30 +82,37 @@ impl Room {
         self.process == own_number()
     }
 
-    /// Makes one. The folder of the store must be there, or it is an error that says so.
-    pub(super) fn make(store: &LeaseStore) -> StoreResult<Self> {
-        // A room that is out as a guard has left its name, so a free name says nothing about which are taken.
-        static NEXT: AtomicU64 = AtomicU64::new(0);
+    /// One that was left behind, or a new one. The folder of the store must be there, or it is an error that says so.
+    pub(super) fn take_or_make(store: &LeaseStore) -> StoreResult<Self> {
         let id = store.inner.ids.fresh();
         // A full disk has no place for a proof, and a release must not need one. What cannot do without asks for it itself.
         let proof = store.proof_of_life().unwrap_or_default();
-        // The name says whose it is, so that what a dead process left can be told and removed.
-        let owner = proof.as_ref().map_or(id.as_str(), ProofOfLife::id);
-        let path = store.dir().join(format!("{ROOM}{owner}-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+        let text = holder_text(&id, proof.as_ref());
+        // Without a proof nothing says that a room which was old when it was taken is in use again.
+        if let Some(proof) = &proof
+            && let Some((path, holder)) = take_idle(store.dir(), proof.id(), &text)
+        {
+            return Ok(Self { holder: Some(holder), is_named: true, proof: Some(proof.clone()), ..Self::nameless(path, id) });
+        }
+        let path = own_name(store.dir(), proof.as_ref().map_or(id.as_str(), ProofOfLife::id));
+        let touched = Some(clock::since_boot());
         match fs::create_dir(&path) {
             Err(error) if is_full(&error) && store.has_additions() => return Ok(Self::spare(store, id)),
             made => made.at("create", &path)?,
         }
-        let holder = path.join(HOLDER);
-        let is_named = fs::write(&holder, holder_text(&id, proof.as_ref())).is_ok();
+        let holder = disk::write_in_place(&path.join(HOLDER), text.as_bytes()).ok();
         provide_spare(store);
-        let holder = disk::stamp(&holder).filter(|_| is_named);
-        Ok(Self { process: own_number(), path, holder, id, is_named, is_spare: false, touched: None })
+        Ok(Self { is_named: holder.is_some(), holder, touched, proof, ..Self::nameless(path, id) })
+    }
+
+    /// Without a `holder.json`.
+    fn nameless(path: PathBuf, id: String) -> Self {
+        let (process, is_named, is_spare) = (own_number(), false, false);
+        Self { process, path, holder: None, id, is_named, is_spare, touched: None, proof: None }
     }
 
     fn spare(store: &LeaseStore, id: String) -> Self {
-        let path = store.dir().join(SPARE);
-        Self { process: own_number(), path, holder: None, id, is_named: false, is_spare: true, touched: None }
+        Self { is_spare: true, ..Self::nameless(store.dir().join(SPARE), id) }
     }
 
     /// Gives it the present time, unless it has one that is as good as that.
@@ -118,6 +132,17 @@ impl Room {
         self.holder.is_some() && disk::stamp(&self.path.join(HOLDER)) == self.holder
     }
 
+    /// Leaves it to whoever needs one next. Only as long as our proof of life is there to be seen: without it whoever clears up
+    /// may be removing the room at this moment, and would go on with that when it is somebody else's.
+    fn leave_behind(self) {
+        let folder = self.path.parent().unwrap_or(&self.path);
+        let may_be_left = self.is_named && self.proof.as_ref().is_some_and(ProofOfLife::can_be_seen);
+        let place = |number| matches!(disk::rename_new(&self.path, &idle(folder, number)), Ok(Placed::Done | Placed::SourceGone));
+        if !(may_be_left && (0..N_IDLE).any(place)) {
+            self.remove();
+        }
+    }
+
     pub(super) fn remove(self) {
         // The spare one belongs to everybody.
         if self.is_spare {
@@ -129,6 +154,32 @@ impl Room {
             let _ = disk::remove_tree(&self.path);
         }
     }
+}
+
+/// A name in a store that no other room has. It says whose the room is, so that what a dead process left can be told and removed.
+fn own_name(folder: &Path, owner: &str) -> PathBuf {
+    // A room that is out as a guard has left its name, so a free name says nothing about which are taken.
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    folder.join(format!("{ROOM}{owner}-{}", NEXT.fetch_add(1, Ordering::Relaxed)))
+}
+
+/// Takes over a room that was left behind, and gives its new name and its `holder.json`; none if there is none that we can make
+/// ours. From the moment when it has our name nobody else has it, and so nobody sees how its `holder.json` is changed.
+fn take_idle(folder: &Path, owner: &str, text: &str) -> Option<(PathBuf, Stamp)> {
+    (0..N_IDLE).map(|number| idle(folder, number)).find_map(|idle| {
+        let path = own_name(folder, owner);
+        fs::rename(&idle, &path).ok()?;
+        let holder = disk::write_in_place(&path.join(HOLDER), text.as_bytes());
+        // That of another user, say. It is left to him.
+        if holder.is_err() && !matches!(disk::rename_new(&path, &idle), Ok(Placed::Done)) {
+            let _ = disk::remove_tree(&path);
+        }
+        Some((path, holder.ok()?))
+    })
+}
+
+fn idle(folder: &Path, number: usize) -> PathBuf {
+    folder.join(format!("{IDLE}{number}"))
 }
 
 fn is_full(error: &std::io::Error) -> bool {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt as _, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
@@ -201,6 +201,28 @@ pub(crate) fn append_line(path: &Path, line: &str) -> DiskResult<()> {
     file.write_all(&bytes).at("append to", path)
 }
 
+/// Writes a whole file in its place, which nobody may look at meanwhile; what is no file is refused. Gives its stamp then.
+///
+/// It is not emptied first: ext4 writes a file to the device at once that was emptied and closed.
+pub(crate) fn write_in_place(path: &Path, bytes: &[u8]) -> DiskResult<Stamp> {
+    let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits()).unwrap_or_default();
+    let open = || OpenOptions::new().write(true).create(true).truncate(false).custom_flags(flags).open(path);
+    let write = |file: File| {
+        file.write_all_at(bytes, 0)?;
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+        }
+        let length = bytes.len() as u64;
+        if found.len() == length {
+            return Ok(stamp_of(&found));
+        }
+        file.set_len(length)?;
+        Ok(stamp_of(&file.metadata()?))
+    };
+    open().and_then(write).at("write", path)
+}
+
 /// Puts bytes behind the first `length` bytes of a file, in place of whatever stands there; the file is made if there is none.
 /// On failure it has its first `length` bytes again, as far as the system lets it.
 pub(crate) fn append_at(path: &Path, length: u64, bytes: &[u8], is_flushed: bool) -> DiskResult<()> {
@@ -285,9 +307,12 @@ pub(crate) struct Stamp {
 
 /// The stamp of what has this name; none if it has none, or cannot be looked at.
 pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
-    let found = fs::symlink_metadata(path).ok()?;
+    fs::symlink_metadata(path).ok().map(|found| stamp_of(&found))
+}
+
+fn stamp_of(found: &fs::Metadata) -> Stamp {
     let changed = (found.ctime(), found.ctime_nsec());
-    Some(Stamp { identity: identity_of(&found), length: found.len(), changed })
+    Stamp { identity: identity_of(found), length: found.len(), changed }
 }
 
 /// Whether it is a folder itself, and not a link to one.
