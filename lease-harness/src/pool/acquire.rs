@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::error::PoolResult;
+use super::grant::{Grant, Granted};
 use super::prepare::{HeldSlot, Preparing};
 use super::queue::{Entry, Mode};
 use super::slot::SlotDef;
@@ -10,7 +11,7 @@ use super::standoff::Holding;
 use super::sweep::Seen;
 use super::{Pool, decide, eta};
 use crate::json::{Json, object};
-use crate::store::{AcquireRequest, Acquired, Found, Record};
+use crate::store::{AcquireRequest, Acquired, Found, Record, StoreResult};
 use crate::sys::clock;
 
 /// How long to wait.
@@ -31,8 +32,8 @@ pub enum Keeping {
     /// This process, as long as it has the [`HeldSlot`].
     #[default]
     Here,
-    /// Nobody, as the slot is left to its lifetime at once by [`Pool::leave`]: then no thread is started for a heartbeat that
-    /// never comes. Until the grant it is kept alive wherever that takes time.
+    /// Nobody, as the slot is left to its lifetime at once by [`Pool::leave`]. Where the grant takes time, this process keeps the
+    /// lease alive until then; a slot that is had at once and needs not be made clean is left from the beginning.
     Nobody,
 }
 
@@ -235,15 +236,15 @@ impl Pool {
     ) -> PoolResult<Option<HeldSlot>> {
         for slot in slots {
             let asked = clock::since_boot();
-            if let Some(record) = self.take(request, slot)? {
-                return Preparing { pool: self, request, slot, record: &record, asked }.finish();
+            if let Some(Taken { record, told }) = self.take(request, slot)? {
+                return Preparing { pool: self, request, slot, record: &record, told, asked }.finish();
             }
         }
         Ok(None)
     }
 
     /// Acquires a slot's lease; `None` if somebody was faster.
-    fn take(&self, request: &Request<'_>, slot: &SlotDef) -> PoolResult<Option<Record>> {
+    fn take(&self, request: &Request<'_>, slot: &SlotDef) -> PoolResult<Option<Taken>> {
         let wanted = request.wanted;
         let session = wanted.session.unwrap_or(wanted.owner);
         let worker = wanted.worker.filter(|_| self.store.has_additions()).map(|name| (WORKER, Json::from(name)));
@@ -252,7 +253,18 @@ impl Pool {
         let payload = object(payload.into_iter().chain(worker));
         let ttl_minutes = wanted.ttl_minutes.unwrap_or_else(|| self.ttl_minutes());
         let lease = AcquireRequest { kind: slot.kind(), owner: wanted.owner, ttl_minutes, payload };
-        match self.acquire_lease(&lease)? {
+        let mut told = None;
+        let acquired = match self.may_be_left_at_once(request) {
+            true => self.acquire_or_leave(&lease, |record| {
+                told = Some(self.tell_beforehand(&Granted { request_id: &request.id, mode: request.mode, slot, record })?);
+                Ok(())
+            }),
+            false => self.acquire_lease(&lease),
+        };
+        if told.is_some() && !matches!(acquired, Ok(Acquired::Acquired { .. })) {
+            self.withdraw_grant(&request.id);
+        }
+        match acquired? {
             Acquired::Held { .. } => Ok(None),
             Acquired::Acquired { record, previous, kind } => {
                 if let Some(previous) = previous {
@@ -267,9 +279,16 @@ impl Pool {
                     let shown = previous.to_json(&kind);
                     self.journal("slot_takeover_on_grant", [("slot_id", slot.id().clone()), ("previous", shown)]);
                 }
-                Ok(Some(record))
+                Ok(Some(Taken { record, told }))
             }
         }
+    }
+
+    /// Whether nothing lies between having a slot and leaving it, if it is free.
+    fn may_be_left_at_once(&self, request: &Request<'_>) -> bool {
+        let wanted = request.wanted;
+        let is_left = wanted.keeping == Keeping::Nobody && wanted.request_id.is_none() && !request.is_queued;
+        is_left && !self.makes_clean() && self.store.has_additions()
     }
 
     /// Acquires with what we add to a payload: proof of life and fence number.
@@ -277,18 +296,47 @@ impl Pool {
         if !self.store.has_additions() {
             return Ok(self.store.acquire(lease)?);
         }
-        let fenced = |fence: u64| {
+        Ok(self.store.acquire_fenced(lease, |_, fence| self.kept_payload(lease, fence), |_| Ok(()))?)
+    }
+
+    /// The same for a lease that is nobody's process from the beginning, unless it is one over a dead one, behind which there is
+    /// something to clear up. Its grant is written by `tell` before it is there, so that between a lease that is nobody's and the answer
+    /// to whoever asked there is no more time than if it had been ours and were handed over in the end.
+    fn acquire_or_leave(
+        &self,
+        lease: &AcquireRequest<'_>,
+        tell: impl FnOnce(&Record) -> StoreResult<()>,
+    ) -> PoolResult<Acquired> {
+        let fenced = |previous: Option<&Record>, fence: u64| {
+            if previous.is_some() {
+                return self.kept_payload(lease, fence);
+            }
             let mut payload = lease.payload.clone();
-            // Inside the critical section it is known whether the store is still the one that it was.
-            let proof = self.store.proof_of_life()?;
-            if let (Some(members), Some(proof)) = (payload.as_object_mut(), proof) {
-                members.insert("alive", proof.id());
+            if let Some(members) = payload.as_object_mut() {
                 members.insert("fence", fence);
             }
             Ok(payload)
         };
-        Ok(self.store.acquire_fenced(lease, fenced)?)
+        let tell = |record: &Record| if record.alive().is_none() { tell(record) } else { Ok(()) };
+        Ok(self.store.acquire_fenced(lease, fenced, tell)?)
     }
+
+    fn kept_payload(&self, lease: &AcquireRequest<'_>, fence: u64) -> StoreResult<Json> {
+        let mut payload = lease.payload.clone();
+        // Inside the critical section it is known whether the store is still the one that it was.
+        let proof = self.store.proof_of_life()?;
+        if let (Some(members), Some(proof)) = (payload.as_object_mut(), proof) {
+            members.insert("alive", proof.id());
+            members.insert("fence", fence);
+        }
+        Ok(payload)
+    }
+}
+
+/// A lease that is ours, and its grant if that is written down already.
+struct Taken {
+    record: Record,
+    told: Option<Grant>,
 }
 
 /// One who asks, with the id of the request.

@@ -8,7 +8,7 @@ use super::error::PoolResult;
 use super::queue::Mode;
 use super::slot::SlotDef;
 use crate::json::{Json, Object};
-use crate::store::{self, Found, Record};
+use crate::store::{self, Found, Record, StoreResult};
 use crate::sys::{clock, disk};
 
 pub(super) const FOLDER: &str = "grants";
@@ -149,10 +149,24 @@ impl Pool {
     }
 
     /// The same for a request that never stood in the queue: nobody can ask for it before its holder knows it.
-    pub(super) fn write_grant_of_unknown(&self, request_id: &str, document: &Json) -> PoolResult<()> {
+    pub(super) fn write_grant_of_unknown(&self, request_id: &str, document: &Json) -> StoreResult<()> {
         let Some(path) = self.grant_path(request_id) else { return Ok(()) };
         let text = document.to_pretty() + "\n";
         Ok(disk::with_folder(&self.path(FOLDER), || disk::write_new(&path, text.as_bytes()))?)
+    }
+
+    /// Writes down a grant of such a request before its lease is there.
+    pub(super) fn tell_beforehand(&self, granted: &Granted<'_>) -> StoreResult<Grant> {
+        let grant = Grant::new(granted, self.store.now_ms());
+        self.write_grant_of_unknown(granted.request_id, &grant.to_json())?;
+        Ok(grant)
+    }
+
+    /// Takes that back.
+    pub(super) fn withdraw_grant(&self, request_id: &str) {
+        if let Some(path) = self.grant_path(request_id) {
+            let _ = disk::remove_file(&path);
+        }
     }
 
     /// A blocking grant has told its holder everything; its file serves nobody once the lease has ended, nor does its folder.

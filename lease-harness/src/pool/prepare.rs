@@ -26,9 +26,15 @@ pub struct HeldSlot {
     beat: Option<Beat>,
     lost: LostNote,
     taken_at_ms: i64,
+    /// Whether its lease never was this process's.
+    is_left: bool,
 }
 
 impl HeldSlot {
+    pub(super) fn is_left(&self) -> bool {
+        self.is_left
+    }
+
     /// When its lease was acquired; making it clean came after that.
     pub(crate) fn taken_at_ms(&self) -> i64 {
         self.taken_at_ms
@@ -63,6 +69,8 @@ pub(super) struct Preparing<'a> {
     pub(super) request: &'a Request<'a>,
     pub(super) slot: &'a SlotDef,
     pub(super) record: &'a Record,
+    /// The grant, if it was written down before the lease was there.
+    pub(super) told: Option<Grant>,
     /// When the lease was asked for, by the clock that goes on while we are suspended.
     pub(super) asked: Duration,
 }
@@ -124,7 +132,7 @@ impl Preparing<'_> {
         if self.request.mode == Mode::Async {
             self.pool.nudge(&grant, self.request.wanted.session.unwrap_or(self.owner()));
         }
-        Ok(Some(HeldSlot { grant, beat, lost, taken_at_ms }))
+        Ok(Some(HeldSlot { grant, beat, lost, taken_at_ms, is_left: self.told.is_some() }))
     }
 
     /// Runs the pool's commands; if the slot is not clean then, what the request is answered.
@@ -178,13 +186,10 @@ impl Preparing<'_> {
 
     fn tell(&self) -> PoolResult<Grant> {
         let (request, slot) = (self.request, self.slot);
-        let granted = Granted { request_id: &request.id, mode: request.mode, slot, record: self.record };
-        let grant = Grant::new(&granted, self.pool.store.now_ms());
-        if request.is_queued || request.wanted.request_id.is_some() {
-            self.pool.write_grant(&request.id, &grant.to_json())?;
-        } else {
-            self.pool.write_grant_of_unknown(&request.id, &grant.to_json())?;
-        }
+        let grant = match &self.told {
+            Some(grant) => grant.clone(),
+            None => self.write_grant()?,
+        };
         let story = [
             ("slot_id", slot.id().clone()),
             ("request_id", Json::from(&request.id)),
@@ -192,6 +197,18 @@ impl Preparing<'_> {
             ("mode", Json::from(request.mode.word())),
         ];
         self.pool.journal("granted", story);
+        Ok(grant)
+    }
+
+    fn write_grant(&self) -> PoolResult<Grant> {
+        let request = self.request;
+        let granted = Granted { request_id: &request.id, mode: request.mode, slot: self.slot, record: self.record };
+        let grant = Grant::new(&granted, self.pool.store.now_ms());
+        if request.is_queued || request.wanted.request_id.is_some() {
+            self.pool.write_grant(&request.id, &grant.to_json())?;
+        } else {
+            self.pool.write_grant_of_unknown(&request.id, &grant.to_json())?;
+        }
         Ok(grant)
     }
 
@@ -204,6 +221,9 @@ impl Preparing<'_> {
     }
 
     fn give_back(&self) {
+        if self.told.is_some() {
+            self.pool.withdraw_grant(&self.request.id);
+        }
         let _ = self.pool.store.release(self.slot.kind(), self.owner(), self.token());
     }
 

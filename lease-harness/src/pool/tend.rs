@@ -45,10 +45,11 @@ impl Pool {
     /// `NotReady` when the lease was lost meanwhile; else when the store cannot be used, and the slot is given back then.
     ///
     /// # If the process dies
-    /// Before this returns the slot is given to the next in line, afterwards nothing changes.
+    /// Before this returns the slot is given to the next in line, afterwards nothing changes. A slot that was [left from the
+    /// beginning](super::Keeping::Nobody) stays in any case.
     pub fn leave(&self, held: HeldSlot) -> PoolResult<Grant> {
         let grant = held.grant().clone();
-        if self.store.has_additions() {
+        if self.store.has_additions() && !held.is_left() {
             let slot = grant.slot();
             let left = self.store.hand_over(slot.kind(), grant.owner(), grant.token(), Keeper::Anybody);
             if left.is_err() {
@@ -152,8 +153,9 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::pool::{Keeping, Outcome, PoolFile, PoolOptions, SlotWanted};
-    use crate::store::{LeaseStore, StoreOptions};
+    use crate::pool::acquire::Request;
+    use crate::pool::{Keeping, Mode, Outcome, PoolFile, PoolOptions, SlotWanted};
+    use crate::store::{AcquireRequest, LeaseStore, StoreOptions};
 
     const LONG: Duration = Duration::from_secs(3600);
 
@@ -168,7 +170,11 @@ mod tests {
     }
 
     fn pool(dir: &Path) -> Pool {
-        let file = PoolFile::parse(r#"{"slots":[{"id":1}]}"#, &dir.join("pool.json")).expect("the pool file is right");
+        pool_of(dir, r#"{"slots":[{"id":1}]}"#)
+    }
+
+    fn pool_of(dir: &Path, text: &str) -> Pool {
+        let file = PoolFile::parse(text, &dir.join("pool.json")).expect("the pool file is right");
         Pool::open(file, store(dir, true), PoolOptions::default()).expect("no options")
     }
 
@@ -183,20 +189,42 @@ mod tests {
         }
     }
 
-    /// Should we die before that, nobody knows of it.
+    /// Should we die before that, nobody knows of it. What is had at once is left from the beginning, with its grant.
     #[test]
-    fn a_slot_that_is_to_be_left_is_ours_until_then() {
-        let temp = tempfile::tempdir().unwrap();
-        let pool = pool(temp.path());
-        let alive = || pool.live("slot-1").unwrap().expect("it is held").alive().map(str::to_owned);
-        for keeping in [Keeping::Here, Keeping::Nobody] {
+    fn a_slot_that_is_to_be_left_is_ours_as_long_as_it_is_made_ready() {
+        let clean = r#"{"slots":[{"id":1}],"provision":"grep -q alive store/slot-1.json || exit 1; :"}"#;
+        let at_once = r#"{"slots":[{"id":1}]}"#;
+        for (text, keeping, is_ours) in
+            [(at_once, Keeping::Here, true), (at_once, Keeping::Nobody, false), (clean, Keeping::Nobody, true)]
+        {
+            let temp = tempfile::tempdir().unwrap();
+            let pool = pool_of(temp.path(), text);
+            let alive = || pool.live("slot-1").unwrap().expect("it is held").alive().map(str::to_owned);
             let held = held_as(&pool, keeping);
             let proof = pool.store().proof_of_life().unwrap().expect("this process lives");
-            assert_eq!(alive().as_deref(), Some(proof.id()));
+            assert_eq!(alive().as_deref() == Some(proof.id()), is_ours, "{text} {keeping:?}");
             let grant = pool.leave(held).unwrap();
             assert_eq!(alive(), None);
-            pool.release(grant.slot(), "acme", grant.token()).unwrap();
+            let told = std::fs::read_to_string(pool.grant_path(grant.request_id()).unwrap()).unwrap();
+            assert_eq!(Json::parse(&told).unwrap(), grant.to_json());
         }
+    }
+
+    /// Behind it there may be something to clear up, and that takes time.
+    #[test]
+    fn a_slot_of_somebody_who_is_gone_is_not_left_at_once() {
+        let temp = tempfile::tempdir().unwrap();
+        let pool = pool(temp.path());
+        let payload = crate::json::object([("requestId", Json::from("dead"))]);
+        let dead = AcquireRequest { kind: "slot-1", owner: "gone", ttl_minutes: 1e-9, payload };
+        pool.store().acquire(&dead).unwrap();
+        let wanted = SlotWanted { keeping: Keeping::Nobody, ..SlotWanted::by("acme") };
+        let request = Request { id: "r".to_owned(), mode: Mode::Blocking, is_queued: false, wanted: &wanted };
+        // Its time is over in the next millisecond.
+        let take = || pool.take_one_of(&request, pool.file().slots().iter()).unwrap();
+        let held = std::iter::repeat_with(take).find_map(|held| held).expect("it is asked until it is had");
+        assert!(!held.is_left());
+        assert_eq!(pool.leave(held).unwrap().owner(), "acme");
     }
 
     /// What ends the keeping is asked behind the last look, so whatever it does comes between that look and the release.

@@ -220,26 +220,30 @@ impl LeaseStore {
     /// # If the process dies
     /// The lease stays until its TTL has run out, or less if its payload names a proof of life.
     pub fn acquire(&self, request: &AcquireRequest<'_>) -> StoreResult<Acquired> {
-        self.acquire_with(request, |_| Ok((request.payload.clone(), None)))
+        self.acquire_with(request, |_| Ok((request.payload.clone(), None)), |_| Ok(()))
     }
 
-    /// The same with a fence number: `payload` is made when the lease is known to be free, and gets the number.
+    /// The same with a fence number: `payload` is made when the lease is known to be free, and gets the lease that is replaced and
+    /// the number. Then `tell` is told of the lease, right before it is there for others.
     pub(crate) fn acquire_fenced(
         &self,
         request: &AcquireRequest<'_>,
-        payload: impl FnOnce(u64) -> StoreResult<Json>,
+        payload: impl FnOnce(Option<&Record>, u64) -> StoreResult<Json>,
+        tell: impl FnOnce(&Record) -> StoreResult<()>,
     ) -> StoreResult<Acquired> {
-        self.acquire_with(request, |previous| {
+        let fenced = |previous: Option<&Record>| {
             let seen = previous.and_then(Record::fence);
             let drawn = fence::draw(self.dir(), request.kind, seen, self.now_ms())?;
-            Ok((payload(drawn.number())?, Some(drawn)))
-        })
+            Ok((payload(previous, drawn.number())?, Some(drawn)))
+        };
+        self.acquire_with(request, fenced, tell)
     }
 
     fn acquire_with(
         &self,
         request: &AcquireRequest<'_>,
         payload: impl FnOnce(Option<&Record>) -> StoreResult<(Json, Option<Drawn>)>,
+        tell: impl FnOnce(&Record) -> StoreResult<()>,
     ) -> StoreResult<Acquired> {
         check_kind(request.kind)?;
         self.fence().check(request.owner)?;
@@ -261,6 +265,7 @@ impl LeaseStore {
         let record = Record::new(request.kind, request.owner, &token, request.ttl_minutes, payload, &at);
         // Written before the number counts, so that a full disk changes nothing.
         let written = self.write(request.kind, &record)?;
+        tell(&record)?;
         guard.check()?;
         drawn.map_or(Ok(()), |drawn| drawn.keep(self.dir()))?;
         match &found {
