@@ -103,6 +103,28 @@ fn so_does_who_holds_the_slots_without_a_guard() {
     });
 }
 
+/// Ends the grant of a test that shows nothing of it and does not end when it is asked to; also if nobody else asks for the slot.
+#[track_caller]
+fn sheds_its_environment(victims: impl Fn(&Lab, u32, &Running) -> Vec<u32>) {
+    let lab = plain_lab(&["a"]);
+    let run = lab.start(nextest(&lab, &["--heartbeat-secs", "0.2"], &["sheds_its_environment"]));
+    let test = lab.history().wait_for("tick", |event| event.get("who") == "child").pid();
+    victims(&lab, test, &run).into_iter().for_each(process::kill);
+    assert!(!run.finish().status.success());
+    wait::until_true("the test has ended", || process::arguments_of(test).is_empty());
+    wait::until_true("the slot is given back", || lab.record("slot-a").is_none());
+}
+
+#[test]
+fn a_test_that_sheds_its_environment_does_not_outlive_its_grant() {
+    sheds_its_environment(|_, test, _| vec![process::ancestor_with(test, "nextest")]);
+    sheds_its_environment(|_, _, run| vec![run.pid()]);
+    sheds_its_environment(|lab, _, _| {
+        std::fs::remove_file(lab.store().join("slot-a.json")).expect("the slot is held");
+        Vec::new()
+    });
+}
+
 #[test]
 fn what_a_test_leaves_that_ends_by_itself_lives_on() {
     let lab = plain_lab(&["a"]);

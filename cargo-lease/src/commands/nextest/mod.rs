@@ -206,7 +206,9 @@ fn note_unlisted(option: &str) {
 }
 
 fn create_folder() -> Result<RunFolder, Failure> {
-    let above = std::env::temp_dir();
+    let temporary = std::env::temp_dir();
+    // Nextest takes only absolute paths.
+    let above = std::path::absolute(&temporary).unwrap_or(temporary);
     RunFolder::create(&above).map_err(|error| Failure::internal(format!("cannot create a folder in {}", above.display()), error))
 }
 

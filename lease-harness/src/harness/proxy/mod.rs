@@ -36,7 +36,7 @@ use wire::Kind;
 /// The socket in the run's folder.
 const SOCKET: &str = "slots";
 /// Who connects says at once what he wants.
-const ASKS_WITHIN: Duration = Duration::from_secs(10);
+const ASKS_WITHIN: Duration = Duration::from_secs(2);
 /// Who is stopped and does not read is not told again and again where it stands.
 const HEARS_WITHIN: Duration = Duration::from_millis(100);
 /// How long the parent of a test may take to learn how that has ended. One that is itself stopped must not keep a slot.
