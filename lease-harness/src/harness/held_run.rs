@@ -21,7 +21,6 @@ use crate::store::Env;
 use crate::sys::clock::Ids;
 use crate::sys::disk;
 use crate::sys::lock::{LifeLook, LockedPlace};
-use crate::sys::signal;
 use crate::sys::watch::{Pauses, Watch};
 
 /// The folder of these folders in the store; its name starts with a dot, so that other programs ignore it.
@@ -100,9 +99,7 @@ impl HeldRun {
     /// # Errors
     /// `Lost` when one of the slots was lost, else the first failure; all of them are given back as far as that is possible.
     pub fn give_back(self, ended: Option<&Ended>) -> Result<(), SlotError> {
-        if let Some(Ended::Killed(signal)) = ended
-            && signal::END_REQUESTS.iter().any(|request| request == *signal)
-        {
+        if ended.is_some_and(Ended::was_asked_for) {
             self.wait_for_tests();
         }
         let mut failures = Vec::new();

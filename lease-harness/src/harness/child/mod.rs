@@ -42,6 +42,13 @@ pub enum Ended {
     Orphaned,
 }
 
+impl Ended {
+    /// Whether by a signal that asks a process to end: what else it has reached may be cleaning up.
+    pub(super) fn was_asked_for(&self) -> bool {
+        matches!(self, Self::Killed(signal) if signal::END_REQUESTS.iter().any(|request| request == *signal))
+    }
+}
+
 /// A command to be run under a grant.
 #[derive(Debug)]
 pub struct Child {

@@ -29,7 +29,6 @@ use super::slot::Slot;
 use crate::pool::Pool;
 use crate::store::Env;
 use crate::sys::process::{Process, are_outcomes_told, most_descriptors, sleep_until_readable};
-use crate::sys::signal;
 use crate::sys::socket::{listen_at, peer};
 use wire::Kind;
 
@@ -110,9 +109,8 @@ impl SlotProxy {
     /// # Errors
     /// That leases were lost, or slots could not be given back, in the order in which it was found out.
     pub fn end(self, ended: Option<&Ended>) -> Result<(), Vec<SlotError>> {
-        let is_asked =
-            matches!(ended, Some(Ended::Killed(signal)) if signal::END_REQUESTS.iter().any(|request| request == *signal));
-        self.shared.end(if is_asked { CLEANUP_GRACE } else { Duration::ZERO });
+        let may_clean_up = ended.is_some_and(Ended::was_asked_for);
+        self.shared.end(if may_clean_up { CLEANUP_GRACE } else { Duration::ZERO });
         let failures = std::mem::take(&mut *lock(&self.shared.failures));
         if failures.is_empty() { Ok(()) } else { Err(failures) }
     }

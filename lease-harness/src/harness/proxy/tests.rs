@@ -4,6 +4,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use super::super::error::SlotErrorKind;
 use super::*;
 use crate::pool::{RUN_TOKEN, Wait};
+use crate::sys::signal;
 
 /// Names the socket to a process that asks there.
 const ASKS: &str = "LEASE_TEST_ASKS";

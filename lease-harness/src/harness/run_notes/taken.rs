@@ -13,6 +13,12 @@ use crate::sys::disk;
 
 const FILE: &str = "slots.jsonl";
 
+/// What nextest tells its tests of themselves.
+const BINARY_ID: &str = "NEXTEST_BINARY_ID";
+const TEST_NAME: &str = "NEXTEST_TEST_NAME";
+const TEST_GROUP: &str = "NEXTEST_TEST_GROUP";
+const TEST_THREADS: &str = "NEXTEST_TEST_THREADS";
+
 /// What a process tells of a slot that it asked for.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -140,16 +146,15 @@ pub(in crate::harness) struct SlotNotes {
 
 impl SlotNotes {
     /// What they are read from.
-    pub(in crate::harness) const VARIABLES: [&'static str; 5] =
-        [RunNotes::SLOTS, "NEXTEST_BINARY_ID", "NEXTEST_TEST_NAME", "NEXTEST_TEST_GROUP", "NEXTEST_TEST_THREADS"];
+    pub(in crate::harness) const VARIABLES: [&'static str; 5] = [RunNotes::SLOTS, BINARY_ID, TEST_NAME, TEST_GROUP, TEST_THREADS];
 
     /// If somebody wants them.
     pub(in crate::harness) fn begin(pool: &Pool, env: &Env) -> Option<Self> {
         let notes = RunNotes::of_slots(env)?;
         let note = SlotNote {
-            test: env.get("NEXTEST_BINARY_ID").zip(env.get("NEXTEST_TEST_NAME")),
-            group: env.get("NEXTEST_TEST_GROUP"),
-            threads: env.get("NEXTEST_TEST_THREADS").and_then(|number| number.parse().ok()),
+            test: env.get(BINARY_ID).zip(env.get(TEST_NAME)),
+            group: env.get(TEST_GROUP),
+            threads: env.get(TEST_THREADS).and_then(|number| number.parse().ok()),
             pool: pool.file().name().to_owned(),
             store: pool.store().dir().to_owned(),
             n_slots: pool.file().slots().len(),
