@@ -10,7 +10,8 @@
 //! * [`SlotRequest`], for a program that takes a slot itself;
 //! * `cargo lease test`, of the package `cargo-lease`, with no change to the tests.
 //!
-//! Particular resources, shared or alone, are claims: [`leased_claims`] above a test, [`ClaimRequest`] in a program.
+//! With the feature `claims`, particular resources are claimed, shared or alone: `#[leased_claims]` above a test, `ClaimRequest` in
+//! a program.
 //!
 //! With the feature `mimic`, the module `mimic` has the same for tests that are made at run time, one for each file of a
 //! folder for instance.
@@ -32,7 +33,8 @@
 //!
 //! The other modules are for programs that do more than hold a slot, such as showing who holds what. In reading order:
 //! [`json`] is the documents of the format, [`store`] is one durable lease per kind, [`pool`] hands out one of N slots,
-//! [`claims`] are sets of particular resources, [`harness`] is a process or a test under a grant. Every operation says what it leaves behind if the process dies.
+//! the module `claims` has sets of particular resources, [`harness`] is a process or a test under a grant. Every operation says what
+//! it leaves behind if the process dies.
 //!
 //! # Platforms
 //!
@@ -45,6 +47,7 @@ pub mod store;
 
 pub mod pool;
 
+#[cfg(feature = "claims")]
 pub mod claims;
 
 pub mod harness;
@@ -55,11 +58,14 @@ pub mod __private;
 #[cfg(feature = "mimic")]
 pub mod mimic;
 
-pub use harness::{ClaimRequest, ClaimSet, Slot, SlotError, SlotErrorKind, SlotRequest, Wait, Waiting};
+#[cfg(feature = "claims")]
+pub use harness::{ClaimRequest, ClaimSet};
+pub use harness::{Slot, SlotError, SlotErrorKind, SlotRequest, Wait, Waiting};
 #[doc = include_str!("leased_slot.md")]
 #[doc(inline)]
 pub use lease_harness_macros::leased_slot;
 
+#[cfg(feature = "claims")]
 #[doc = include_str!("leased_claims.md")]
 #[doc(inline)]
 pub use lease_harness_macros::leased_claims;

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread;
 
 use super::request::explain;
-use crate::harness::{ClaimSet, LossWatch, Slot, SlotErrorKind, at_exit, exit_now};
+#[cfg(feature = "claims")]
+use crate::harness::ClaimSet;
+use crate::harness::{LossWatch, Slot, SlotErrorKind, at_exit, exit_now};
 
 /// The exit code of a process whose lease was lost.
 const LOST: i32 = 75;
@@ -53,6 +55,7 @@ pub(super) fn stop_when_lost(slot: &Slot) {
 }
 
 /// The same with claims, and what was started under them.
+#[cfg(feature = "claims")]
 pub(super) fn stop_when_claims_are_lost(set: &ClaimSet) {
     let survivors = set.survivors();
     stop_on_loss(&set.loss_watch(), move || survivors.end());

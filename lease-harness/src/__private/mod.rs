@@ -17,7 +17,9 @@ mod site;
 mod process_slot;
 mod test_slot;
 
+#[cfg(feature = "claims")]
 mod claims_site;
+#[cfg(feature = "claims")]
 mod claims_turn;
 
 mod args;
@@ -37,6 +39,7 @@ pub use calls::{
     test_slot_or_report, test_slot_or_report_async, test_slots, test_slots_async, test_slots_or_report,
     test_slots_or_report_async,
 };
+#[cfg(feature = "claims")]
 pub use claims_site::{ClaimsLease, ClaimsSite, claims, claims_async, claims_or_report, claims_or_report_async};
 pub use lease::Lease;
 pub use lease_harness_macros::has_a_runtime;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::times::{as_written, minutes};
+#[cfg(feature = "claims")]
 use crate::claims::ClaimsError;
 use crate::json::Json;
 use crate::pool::{Outcome, PoolError, PoolErrorKind};
@@ -115,6 +116,7 @@ impl From<PoolError> for SlotError {
     }
 }
 
+#[cfg(feature = "claims")]
 impl From<ClaimsError> for SlotError {
     fn from(error: ClaimsError) -> Self {
         let kind = match &error {

@@ -45,6 +45,7 @@ pub(crate) fn found(pool: impl AsRef<Path>) -> Option<PathBuf> {
 }
 
 /// The workspace of the package, or the package where there is none around it.
+#[cfg(feature = "claims")]
 pub(crate) fn workspace() -> Option<PathBuf> {
     std::path::absolute(places(|name| std::env::var_os(name)).pop()?).ok()
 }

@@ -52,10 +52,14 @@ pub use crate::sys::clock::{Clock, Ids};
 pub use crate::sys::disk::errno_name;
 pub use crate::sys::env::Env;
 
-pub(crate) use alive::{CLAIMS, ProofOfLife, Vital, folder as alive_folder};
+#[cfg(feature = "claims")]
+pub(crate) use alive::CLAIMS;
+pub(crate) use alive::{ProofOfLife, Vital, folder as alive_folder};
 pub(crate) use alone::{Alone, Entering};
 pub(crate) use error::chain;
-pub(crate) use heartbeat::{Beat, Beaten, KeptAlive, LostNote, Pulse, beat_from_now_on, pause_for, put_off, quiesce, resume};
+pub(crate) use heartbeat::{Beat, Beaten, LostNote, beat_from_now_on, pause_for, put_off, quiesce, resume};
+#[cfg(feature = "claims")]
+pub(crate) use heartbeat::{KeptAlive, Pulse};
 pub(crate) use journal::{iso, note};
 pub(crate) use owner::quoted;
 pub(crate) use record::to_f64;

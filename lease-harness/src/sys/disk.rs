@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
+#[cfg(feature = "claims")]
+use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::{FileExt as _, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
@@ -225,6 +227,7 @@ pub(crate) fn write_in_place(path: &Path, bytes: &[u8]) -> DiskResult<Stamp> {
 
 /// Puts bytes behind the first `length` bytes of a file, in place of whatever stands there; the file is made if there is none.
 /// On failure it has its first `length` bytes again, as far as the system lets it.
+#[cfg(feature = "claims")]
 pub(crate) fn append_at(path: &Path, length: u64, bytes: &[u8], is_flushed: bool) -> DiskResult<()> {
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).at("open", path)?;
     let write = |mut file: &File| {
@@ -239,6 +242,7 @@ pub(crate) fn append_at(path: &Path, length: u64, bytes: &[u8], is_flushed: bool
 }
 
 /// As [`replace`], for a file that one process at a time writes; and the new one is on the device before it has the name.
+#[cfg(feature = "claims")]
 pub(crate) fn replace_flushed(path: &Path, bytes: &[u8]) -> DiskResult<()> {
     let written = Written::write(beside(path), bytes)?;
     File::open(&written.0).and_then(|file| file.sync_data()).at("flush", &written.0)?;
@@ -273,6 +277,7 @@ pub(crate) fn with_folder<T>(folder: &Path, act: impl Fn() -> DiskResult<T>) -> 
 }
 
 /// The size of a file in bytes, if it can be told.
+#[cfg(feature = "claims")]
 pub(crate) fn size_of(path: &Path) -> Option<u64> {
     fs::symlink_metadata(path).ok().map(|found| found.len())
 }
