@@ -228,13 +228,10 @@ impl Shared {
         // Who does not ask as we do is not one of us; who cannot be watched holds his slot himself, when he hears nothing.
         let Some((asker, process)) = heard(&stream) else { return Ok(()) };
         let process = Arc::new(process);
-        lock(&self.served).push(Arc::clone(&process));
+        let _served = Served::begin(self, &process);
         self.wait_for_those_before(&process);
         let slot = self.acquire(&asker, &process, &Arc::new(stream));
-        let given_back = slot.map_or(Ok(()), |slot| self.hold(slot, &process));
-        lock(&self.served).retain(|served| !Arc::ptr_eq(served, &process));
-        self.given_back.notify_all();
-        given_back
+        slot.map_or(Ok(()), |slot| self.hold(slot, &process))
     }
 
     /// Whoever runs tests starts the next one as soon as one has ended, and that one must not find the slot of the other in use.
@@ -325,6 +322,26 @@ impl Shared {
             // A panic has been told where it happened.
             let _ = worker.join();
         }
+    }
+}
+
+/// One who is served until this is dropped.
+struct Served<'a> {
+    shared: &'a Shared,
+    process: &'a Arc<Process>,
+}
+
+impl<'a> Served<'a> {
+    fn begin(shared: &'a Shared, process: &'a Arc<Process>) -> Self {
+        lock(&shared.served).push(Arc::clone(process));
+        Self { shared, process }
+    }
+}
+
+impl Drop for Served<'_> {
+    fn drop(&mut self) {
+        lock(&self.shared.served).retain(|served| !Arc::ptr_eq(served, self.process));
+        self.shared.given_back.notify_all();
     }
 }
 
