@@ -55,8 +55,7 @@ type Ask = Box<dyn Fn(&Asker) -> SlotRequest + Send + Sync>;
 /// Holds slots for the test processes of a run, until the run has ended.
 ///
 /// # If the process dies
-/// A [guard](super::guard_run) ends the run's processes. Their slots are given to the next in line, who ends what works in them
-/// as well.
+/// A [guard](super::guard_run) ends the tests that have slots then, and so does whoever is granted one of these slots.
 pub struct SlotProxy {
     shared: Arc<Shared>,
     folder: PathBuf,
