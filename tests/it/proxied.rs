@@ -186,12 +186,14 @@ fn a_test_whose_lease_is_taken_fails_and_says_why() {
     let run = run.finish().expect_code(100);
     assert!(run.stderr.contains("1 test run: 0 passed, 1 failed"), "{}", run.account());
     let said = run.stderr.matches("slot a of pool pool, held since").count();
-    assert!(2 <= said, "once by the test and once behind the run: {}", run.account());
+    // By the test, and behind the run by who has held the slot for it.
+    let n_tellers = if SlotProxy::is_possible() { 2 } else { 1 };
+    assert!(n_tellers <= said, "{}", run.account());
     assert_eq!(lab.history().all("end"), Vec::<Event>::new(), "it was ended in the middle of its work");
     wait::until_true("nothing of the run is left", || reap::marked(lab.id()).is_empty());
 }
 
-/// One that passes before it can be ended is not believed.
+/// One that passes before it can be ended is not believed: its own process says so where that is ours, else the run does.
 #[test]
 fn a_run_whose_test_passed_without_a_lease_does_not_pass() {
     let lab = plain_lab(&["a"]);
@@ -199,8 +201,8 @@ fn a_run_whose_test_passed_without_a_lease_does_not_pass() {
     lab.history().wait_for("start", |_| true);
     std::fs::remove_file(lab.store().join("slot-a.json")).expect("the slot is held");
     lab.open("gate");
-    let run = run.finish().expect_code(75);
-    assert!(run.stderr.contains("1 test run: 1 passed"), "{}", run.account());
+    let run = run.finish().expect_code(if SlotProxy::is_possible() { 75 } else { 100 });
+    assert_eq!(run.stderr.contains("1 test run: 1 passed"), SlotProxy::is_possible(), "{}", run.account());
     assert!(run.stderr.contains("error: slot a of pool pool, held since"), "{}", run.account());
 }
 
@@ -221,8 +223,12 @@ fn who_waits_for_another_run_says_so_and_is_granted_in_turn() {
     lab.check_all_given_back();
 }
 
+/// At once, without that anybody else has to look; of a process of ours that waits, others find out.
 #[test]
 fn a_test_that_is_ended_while_it_waits_leaves_the_queue() {
+    if !SlotProxy::is_possible() {
+        return;
+    }
     let lab = plain_lab(&["a"]);
     let holder = lab.start(lab.lease_actor(&[], &["hold", lab.path("first").to_str().expect("text")]));
     lab.history().wait_for("start", |_| true);
