@@ -254,12 +254,13 @@ impl Pool {
         let ttl_minutes = wanted.ttl_minutes.unwrap_or_else(|| self.ttl_minutes());
         let lease = AcquireRequest { kind: slot.kind(), owner: wanted.owner, ttl_minutes, payload };
         let mut told = None;
-        let acquired = match self.may_be_left_at_once(request) {
-            true => self.acquire_or_leave(&lease, |record| {
-                told = Some(self.tell_beforehand(&Granted { request_id: &request.id, mode: request.mode, slot, record })?);
+        let acquired = if self.may_be_left_at_once(request) {
+            self.acquire_or_leave(&lease, |record| {
+                told = Some(self.grant_to_unknown(&Granted { request_id: &request.id, mode: request.mode, slot, record })?);
                 Ok(())
-            }),
-            false => self.acquire_lease(&lease),
+            })
+        } else {
+            self.acquire_lease(&lease)
         };
         if told.is_some() && !matches!(acquired, Ok(Acquired::Acquired { .. })) {
             self.withdraw_grant(&request.id);

@@ -149,16 +149,12 @@ impl Pool {
     }
 
     /// The same for a request that never stood in the queue: nobody can ask for it before its holder knows it.
-    pub(super) fn write_grant_of_unknown(&self, request_id: &str, document: &Json) -> StoreResult<()> {
-        let Some(path) = self.grant_path(request_id) else { return Ok(()) };
-        let text = document.to_pretty() + "\n";
-        Ok(disk::with_folder(&self.path(FOLDER), || disk::write_new(&path, text.as_bytes()))?)
-    }
-
-    /// Writes down a grant of such a request before its lease is there.
-    pub(super) fn tell_beforehand(&self, granted: &Granted<'_>) -> StoreResult<Grant> {
+    pub(super) fn grant_to_unknown(&self, granted: &Granted<'_>) -> StoreResult<Grant> {
         let grant = Grant::new(granted, self.store.now_ms());
-        self.write_grant_of_unknown(granted.request_id, &grant.to_json())?;
+        if let Some(path) = self.grant_path(granted.request_id) {
+            let text = grant.to_json().to_pretty() + "\n";
+            disk::with_folder(&self.path(FOLDER), || disk::write_new(&path, text.as_bytes()))?;
+        }
         Ok(grant)
     }
 

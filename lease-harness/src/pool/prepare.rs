@@ -203,12 +203,11 @@ impl Preparing<'_> {
     fn write_grant(&self) -> PoolResult<Grant> {
         let request = self.request;
         let granted = Granted { request_id: &request.id, mode: request.mode, slot: self.slot, record: self.record };
-        let grant = Grant::new(&granted, self.pool.store.now_ms());
-        if request.is_queued || request.wanted.request_id.is_some() {
-            self.pool.write_grant(&request.id, &grant.to_json())?;
-        } else {
-            self.pool.write_grant_of_unknown(&request.id, &grant.to_json())?;
+        if !request.is_queued && request.wanted.request_id.is_none() {
+            return Ok(self.pool.grant_to_unknown(&granted)?);
         }
+        let grant = Grant::new(&granted, self.pool.store.now_ms());
+        self.pool.write_grant(&request.id, &grant.to_json())?;
         Ok(grant)
     }
 

@@ -228,9 +228,14 @@ impl Pool {
             // Of a holder of another kind nothing is known, its processes least of all. One of ours has a number.
             Vital::Unknown => record.fence().is_some() && self.store.is_dead(slot.kind(), record, self.store.now_ms()),
         };
-        let Some(token) = record.token().filter(|_| binds_nobody) else { return true };
-        // Where processes cannot be looked at, nobody is found; that is no reason to keep a slot for ever.
-        let ended = [worker_of(record).map_or(Ok(()), process::kill_known), super::end_processes_of(token).map(drop)];
-        ended.into_iter().filter_map(Result::err).all(|error| error.kind() != ErrorKind::TimedOut)
+        !binds_nobody || end_work_under(record)
     }
+}
+
+/// Ends who works under a lease: whom it names, and whoever carries its token. False if somebody was killed and is not gone.
+pub(super) fn end_work_under(record: &Record) -> bool {
+    let Some(token) = record.token() else { return true };
+    // Where processes cannot be looked at, nobody is found; that is no reason to keep a slot for ever.
+    let ended = [worker_of(record).map_or(Ok(()), process::kill_known), super::end_processes_of(token).map(drop)];
+    ended.into_iter().filter_map(Result::err).all(|error| error.kind() != ErrorKind::TimedOut)
 }

@@ -1,15 +1,13 @@
 //! What is done with slots besides getting one: heartbeat, release, reset, reprovision, health, pump.
 
 use super::Pool;
-use super::acquire::worker_of;
 use super::error::{PoolError, PoolResult};
 use super::hooks::Action;
 use super::queue::Line;
 use super::slot::SlotDef;
-use super::sweep::Swept;
+use super::sweep::{Swept, end_work_under};
 use crate::json::{Json, Object, object};
 use crate::store::{self, AcquireRequest, Acquired, Found, Record, Refreshed, Released};
-use crate::sys::process;
 
 /// How making a slot clean ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,8 +137,7 @@ impl Pool {
             && record.fence().is_some()
         {
             // Only one of ours marks its processes. What cannot be ended is found by whoever makes the slot clean.
-            let _ = worker_of(record).map_or(Ok(()), process::kill_known);
-            let _ = super::end_processes_of(record.token().unwrap_or_default());
+            let _ = end_work_under(record);
         }
         if let Some(owner) = owner {
             self.after_release(owner, &released);

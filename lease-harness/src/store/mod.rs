@@ -413,9 +413,7 @@ impl LeaseStore {
     }
 
     fn path(&self, kind: &str) -> PathBuf {
-        let mut path = self.dir().join(kind);
-        path.as_mut_os_string().push(RECORD);
-        path
+        self.dir().join(file_name(kind))
     }
 
     pub(crate) fn found(&self, kind: &str) -> StoreResult<Found> {
@@ -441,7 +439,7 @@ impl LeaseStore {
 
 /// The name of the file of a kind's lease.
 pub(crate) fn file_name(kind: &str) -> String {
-    format!("{kind}{RECORD}")
+    kind.to_owned() + RECORD
 }
 
 /// The members of a journal line.
