@@ -293,7 +293,7 @@ impl Shared {
                 return false;
             }
             if self.is_over() {
-                sleep_until_gone(process, Instant::now() + self.grace.get().copied().unwrap_or_default());
+                let _ = process.sleep_until_gone(Instant::now() + self.grace.get().copied().unwrap_or_default());
                 return false;
             }
             let awaited = [process.end_fd(), Some(loss.as_fd()), Some(self.ended.as_fd())];
@@ -362,15 +362,7 @@ fn end_lost(process: &Process, reason: &str) {
     // What cannot be told or asked has ended, or is ended with all that carries the mark of its grant.
     let _ = process.say_for_it(&format!("error: {reason}"));
     let _ = process.ask_to_end();
-    sleep_until_gone(process, Instant::now() + LOST_GRACE);
-}
-
-fn sleep_until_gone(process: &Process, until: Instant) {
-    while !process.is_gone() && Instant::now() < until {
-        if sleep_until_readable(&[process.end_fd()], Some(until)).is_err() {
-            return;
-        }
-    }
+    let _ = process.sleep_until_gone(Instant::now() + LOST_GRACE);
 }
 
 #[cfg(test)]

@@ -24,14 +24,18 @@ struct Asking {
 }
 
 impl Scene {
-    fn new(wait: Wait) -> Self {
+    /// None where slots cannot be held this way.
+    fn new(wait: Wait) -> Option<Self> {
+        if !SlotProxy::is_possible() {
+            return None;
+        }
         let dir = tempfile::tempdir().unwrap();
         let (file, store) = (dir.path().join("pool.json"), dir.path().join("store"));
         std::fs::write(&file, r#"{"name": "db", "slots": [{"id": 1}, {"id": 2}]}"#).unwrap();
         let request = move || SlotRequest::from_file(&file).store(&store).owner("me@here").wait(wait);
         let folder = RunFolder::create(dir.path()).unwrap();
         let proxy = Some(SlotProxy::start(&folder, move |asker| request().session(asker.what.clone())).unwrap());
-        Self { dir, folder, proxy }
+        Some(Self { dir, folder, proxy })
     }
 
     fn ask(&self) -> Asking {
@@ -108,10 +112,7 @@ fn a_slot_is_held_as_long_as_the_process_lives() {
     if let Ok(socket) = std::env::var(ASKS) {
         return ask_at(&socket);
     }
-    if !SlotProxy::is_possible() {
-        return;
-    }
-    let scene = Scene::new(Wait::Forever);
+    let Some(scene) = Scene::new(Wait::Forever) else { return };
     let ((one, at_one), (two, at_two)) = (scene.granted(), scene.granted());
     assert_ne!(value(&at_one, "POOL_RUN_SLOT"), value(&at_two, "POOL_RUN_SLOT"));
     assert_ne!(value(&at_one, RUN_TOKEN), value(&at_two, RUN_TOKEN));
@@ -130,10 +131,7 @@ fn a_slot_is_held_as_long_as_the_process_lives() {
 /// Nobody's place is free in the moment of a death, and nobody is granted what becomes free after it.
 #[test]
 fn who_dies_while_it_waits_is_not_granted() {
-    if !SlotProxy::is_possible() {
-        return;
-    }
-    let scene = Scene::new(Wait::Forever);
+    let Some(scene) = Scene::new(Wait::Forever) else { return };
     let ((one, at_one), (two, _)) = (scene.granted(), scene.granted());
     let mut third = scene.ask();
     assert_eq!(third.hear(), ["waits", "1"]);
@@ -151,10 +149,7 @@ fn who_dies_while_it_waits_is_not_granted() {
 /// Who runs tests starts the next one when it knows of the end of the one before.
 #[test]
 fn the_slot_of_a_test_that_has_ended_is_free_for_the_next() {
-    if !SlotProxy::is_possible() {
-        return;
-    }
-    let scene = Scene::new(Wait::No);
+    let Some(scene) = Scene::new(Wait::No) else { return };
     let (_other, _) = scene.granted();
     let (mut test, _) = scene.granted();
     for _ in 0..20 {
@@ -167,10 +162,7 @@ fn the_slot_of_a_test_that_has_ended_is_free_for_the_next() {
 
 #[test]
 fn a_refusal_is_told_with_its_kind() {
-    if !SlotProxy::is_possible() {
-        return;
-    }
-    let scene = Scene::new(Wait::No);
+    let Some(scene) = Scene::new(Wait::No) else { return };
     let tests = [scene.granted().0, scene.granted().0];
     let mut third = scene.ask();
     let said = third.hear();
@@ -184,10 +176,7 @@ fn a_refusal_is_told_with_its_kind() {
 /// Also who shows nothing of its grant, as these: what the kernel shows of an environment is that of the start.
 #[test]
 fn behind_the_run_nothing_goes_on() {
-    if !SlotProxy::is_possible() {
-        return;
-    }
-    let scene = Scene::new(Wait::Forever);
+    let Some(scene) = Scene::new(Wait::Forever) else { return };
     let (test, said) = scene.granted();
     let mut left = Command::new("cat").env(RUN_TOKEN, value(&said, RUN_TOKEN)).stdin(Stdio::piped()).spawn().unwrap();
     scene.end(Some(&Ended::Killed(9))).unwrap();
@@ -197,10 +186,7 @@ fn behind_the_run_nothing_goes_on() {
 
 #[test]
 fn a_test_that_lost_its_lease_is_ended_and_the_loss_is_told() {
-    if !SlotProxy::is_possible() {
-        return;
-    }
-    let scene = Scene::new(Wait::Forever);
+    let Some(scene) = Scene::new(Wait::Forever) else { return };
     let (test, _) = scene.granted();
     std::fs::remove_file(&scene.records()[0]).unwrap();
     test.end_by_itself();
@@ -211,10 +197,7 @@ fn a_test_that_lost_its_lease_is_ended_and_the_loss_is_told() {
 /// When this process is killed, whoever looks at the pool ends the tests: here the guard, which finds another holder in its place.
 #[test]
 fn a_guard_ends_who_works_in_a_slot_of_the_dead() {
-    if !SlotProxy::is_possible() {
-        return;
-    }
-    let scene = Scene::new(Wait::Forever);
+    let Some(scene) = Scene::new(Wait::Forever) else { return };
     let (test, _) = scene.granted();
     let path = scene.records().remove(0);
     let alive = scene.dir.path().join("store/.alive").join(uuid::Uuid::nil().to_string());
@@ -231,10 +214,7 @@ fn a_guard_ends_who_works_in_a_slot_of_the_dead() {
 
 #[test]
 fn whoever_is_not_one_of_us_is_no_trouble() {
-    if !SlotProxy::is_possible() {
-        return;
-    }
-    let scene = Scene::new(Wait::Forever);
+    let Some(scene) = Scene::new(Wait::Forever) else { return };
     let connect = || UnixStream::connect(SlotProxy::socket(&scene.folder)).unwrap();
     let (silent, mut wrong, gone) = (connect(), connect(), connect());
     wrong.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
@@ -249,11 +229,8 @@ fn whoever_is_not_one_of_us_is_no_trouble() {
 /// A signal that the process handles must not keep a thread that listens.
 #[test]
 fn who_is_woken_by_a_signal_listens_on() {
-    if !SlotProxy::is_possible() {
-        return;
-    }
     let _caught = signal::Caught::start().unwrap();
-    let scene = Scene::new(Wait::Forever);
+    let Some(scene) = Scene::new(Wait::Forever) else { return };
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().map(|entry| entry.unwrap().path());
     let listens = |path: &PathBuf| std::fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim_end() == "lease-proxy");
     let number = |path: PathBuf| path.file_name()?.to_str()?.parse::<i32>().ok();

@@ -106,14 +106,21 @@ impl Process {
     /// `TimedOut` when it is not gone after two seconds, as one that waits for a device.
     pub(crate) fn kill(&self) -> io::Result<()> {
         self.send(Signal::KILL)?;
-        let until = Instant::now() + KILL_LIMIT;
+        if self.sleep_until_gone(Instant::now() + KILL_LIMIT)? {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::TimedOut, format!("killed but not gone: {}", self.number())))
+    }
+
+    /// Sleeps until it has ended or `until` has come; whether it has ended.
+    pub(crate) fn sleep_until_gone(&self, until: Instant) -> io::Result<bool> {
         while !self.is_gone() {
             if until <= Instant::now() {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, format!("killed but not gone: {}", self.number())));
+                return Ok(false);
             }
             sleep_until_readable(&[self.end_fd()], Some(until))?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Writes a line where its own complaints go, if that is a terminal or a pipe: a file has a place of writing that only
