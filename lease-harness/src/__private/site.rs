@@ -167,15 +167,7 @@ impl Site {
 
     /// Whether one of these may be the whole name of a test of this place. Costs less than making its name.
     pub(super) fn may_be_one_of(&self, names: &[String]) -> bool {
-        if self.several {
-            return true;
-        }
-        for name in names {
-            if self.is_called(name) {
-                return true;
-            }
-        }
-        false
+        self.several || names.iter().any(|name| self.is_called(name))
     }
 
     fn is_called(&self, name: &str) -> bool {
@@ -290,23 +282,13 @@ pub(super) fn is_any_registered() -> bool {
 /// Those of the process form that matter to a process that runs the tests of these names only, or tests of any name. One of
 /// several cases may matter to others, and then all do.
 pub(super) fn process_forms(names: Option<&[String]>) -> Vec<&'static Site> {
-    let mut sites = Vec::new();
-    let mut next = of_list(LAST.load(Ordering::Acquire));
-    while let Some(site) = next {
-        if let Some(names) = names {
-            if site.made_of.is_some() {
-                return process_forms(None);
-            }
-            if site.may_be_one_of(names) {
-                sites.push(site);
-            }
-        } else {
-            sites.push(site);
-        }
-        next = site.before();
+    let mut sites = registered();
+    if let Some(names) = names
+        && sites.iter().all(|site| site.made_of.is_none())
+    {
+        sites.retain(|site| site.may_be_one_of(names));
     }
     sites.retain(|site| matches!(site.form, TestForm::Process));
-    sites.reverse();
     sites
 }
 

@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
+use std::iter::{once, once_with};
 use std::path::{Path, PathBuf};
 
 use strsim::osa_distance;
@@ -25,13 +26,7 @@ pub(crate) fn find(pool: impl AsRef<Path>) -> Result<PathBuf, SlotError> {
 
 /// The same for a test of which it is known whether the file was there when it was compiled.
 pub(crate) fn find_compiled(pool: impl AsRef<Path>, was_there: Option<bool>) -> Result<PathBuf, SlotError> {
-    let (pool, env) = (pool.as_ref(), |name: &str| std::env::var_os(name));
-    // That is where most are, and then nobody need read manifests to find the workspace.
-    let in_package = package(env).join(pool);
-    if pool.is_relative() && fs::metadata(&in_package).is_ok() {
-        return Ok(in_package);
-    }
-    find_in(pool, was_there, &places(env))
+    find_in(pool.as_ref(), was_there, places(|name| std::env::var_os(name)))
 }
 
 /// The file that a program names: as it is, else where the attribute looks. What is not found stays what it was.
@@ -47,24 +42,17 @@ pub(crate) fn found(pool: impl AsRef<Path>) -> Option<PathBuf> {
 /// The workspace of the package, or the package where there is none around it.
 #[cfg(feature = "claims")]
 pub(crate) fn workspace() -> Option<PathBuf> {
-    std::path::absolute(places(|name| std::env::var_os(name)).pop()?).ok()
+    std::path::absolute(places(|name| std::env::var_os(name)).last()?).ok()
 }
 
-/// The folders to look in, in order.
-fn places(env: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
-    let package = package(&env);
-    let workspace = folder(env, WORKSPACE).or_else(|| workspace_above(&package));
-    let mut places = vec![package];
-    places.extend(workspace.filter(|workspace| *workspace != places[0]));
-    places
-}
-
-fn package(env: impl Fn(&str) -> Option<OsString>) -> PathBuf {
-    folder(env, PACKAGE).unwrap_or_else(|| PathBuf::from("."))
-}
-
-fn folder(env: impl Fn(&str) -> Option<OsString>, name: &str) -> Option<PathBuf> {
-    env(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+/// The folders to look in, in order. Manifests are read for the second only if somebody wants to know it: most files are in the
+/// first.
+fn places(env: impl Fn(&str) -> Option<OsString>) -> impl Iterator<Item = PathBuf> {
+    let folder = move |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let package = folder(PACKAGE).unwrap_or_else(|| PathBuf::from("."));
+    let first = package.clone();
+    let workspace = move || folder(WORKSPACE).or_else(|| workspace_above(&package)).filter(|workspace| *workspace != package);
+    once(first).chain(once_with(workspace).flatten())
 }
 
 /// The nearest folder above whose manifest has a workspace.
@@ -78,7 +66,7 @@ fn has_workspace(manifest: &Path) -> bool {
     fs::read_to_string(manifest).is_ok_and(|text| text.lines().any(is_header))
 }
 
-fn find_in(pool: &Path, was_there: Option<bool>, places: &[PathBuf]) -> Result<PathBuf, SlotError> {
+fn find_in(pool: &Path, was_there: Option<bool>, places: impl IntoIterator<Item = PathBuf>) -> Result<PathBuf, SlotError> {
     if pool.is_absolute() {
         return Ok(pool.to_owned());
     }
@@ -161,7 +149,7 @@ mod tests {
         let absolute = root.join("above.json");
         for package in [root.clone(), package, root.join("crates"), root.join("nested"), root.join("nested/crates/api")] {
             for name in names.into_iter().chain([absolute.to_str().unwrap()]) {
-                let found = find_in(Path::new(name), None, &places_of(&package, None)).is_ok();
+                let found = find_in(Path::new(name), None, places_of(&package, None)).is_ok();
                 assert_eq!(of_macros::is_there(&package, name), found, "{name:?} from {}", package.display());
             }
         }
@@ -184,6 +172,7 @@ mod tests {
             WORKSPACE => workspace.map(Into::into),
             _ => None,
         })
+        .collect()
     }
 
     #[test]
@@ -192,9 +181,9 @@ mod tests {
         let places = places_of(&package, None);
         assert_eq!(places, [package.clone(), root.clone()]);
         fs::write(root.join("pool.json"), "{}").unwrap();
-        assert_eq!(find_in(Path::new("pool.json"), None, &places).unwrap(), root.join("pool.json"));
+        assert_eq!(find_in(Path::new("pool.json"), None, places.clone()).unwrap(), root.join("pool.json"));
         fs::write(package.join("pool.json"), "{}").unwrap();
-        assert_eq!(find_in(Path::new("pool.json"), None, &places).unwrap(), package.join("pool.json"));
+        assert_eq!(find_in(Path::new("pool.json"), None, places.clone()).unwrap(), package.join("pool.json"));
     }
 
     #[test]
@@ -211,19 +200,19 @@ mod tests {
 
     #[test]
     fn without_cargo_the_working_directory_stands_for_the_package() {
-        assert_eq!(places(|_| None)[0], Path::new("."));
-        assert_eq!(places(|name| (name == PACKAGE).then(OsString::new))[0], Path::new("."));
+        assert_eq!(places(|_| None).next().unwrap(), Path::new("."));
+        assert_eq!(places(|name| (name == PACKAGE).then(OsString::new)).next().unwrap(), Path::new("."));
     }
 
     #[test]
     fn an_absolute_path_stands_as_it_is() {
-        assert_eq!(find_in(Path::new("/no/such/pool.json"), None, &[]).unwrap(), Path::new("/no/such/pool.json"));
+        assert_eq!(find_in(Path::new("/no/such/pool.json"), None, []).unwrap(), Path::new("/no/such/pool.json"));
     }
 
     #[test]
     fn what_is_nowhere_names_every_place() {
         let (_dir, root, package) = workspace();
-        let error = find_in(Path::new("db/pool.json"), None, &places_of(&package, None)).unwrap_err();
+        let error = find_in(Path::new("db/pool.json"), None, places_of(&package, None)).unwrap_err();
         assert_eq!(error.kind(), SlotErrorKind::Usage);
         for place in [package, root] {
             let file = place.join("db/pool.json");
@@ -237,7 +226,7 @@ mod tests {
         fs::write(package.join("db"), "").unwrap();
         fs::create_dir(root.join("db")).unwrap();
         fs::write(root.join("db/pool.json"), "{}").unwrap();
-        let found = find_in(Path::new("db/pool.json"), None, &places_of(&package, None)).unwrap();
+        let found = find_in(Path::new("db/pool.json"), None, places_of(&package, None)).unwrap();
         assert_eq!(found, root.join("db/pool.json"));
     }
 
@@ -247,7 +236,7 @@ mod tests {
         fs::write(package.join("pool.json"), "{}").unwrap();
         fs::write(root.join("ports.json"), "{}").unwrap();
         fs::create_dir(root.join("dbs")).unwrap();
-        let message = find_in(Path::new(pool), was_there, &places_of(&package, None)).unwrap_err().to_string();
+        let message = find_in(Path::new(pool), was_there, places_of(&package, None)).unwrap_err().to_string();
         for part in parts {
             let part = part.replace("PACKAGE", package.to_str().unwrap()).replace("ROOT", root.to_str().unwrap());
             assert!(message.contains(&part), "{part:?} in {message}");
