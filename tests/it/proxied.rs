@@ -30,6 +30,13 @@ fn nextest(lab: &Lab, options: &[&str], words: &[&str]) -> Command {
     command
 }
 
+/// Another run that has the only slot, until the gate `first` is opened.
+fn other_holder(lab: &Lab) -> Running {
+    let holder = lab.start(lab.lease_actor(&[], &["hold", lab.path("first").to_str().expect("text")]));
+    lab.history().wait_for("start", |_| true);
+    holder
+}
+
 /// The processes above a test, up to the `cargo lease` that runs it.
 fn above(test: u32, leader: u32) -> Vec<Vec<String>> {
     let line = std::iter::successors(Some(process::parent_of(test)), |pid| Some(process::parent_of(*pid)));
@@ -209,8 +216,7 @@ fn a_run_whose_test_passed_without_a_lease_does_not_pass() {
 #[test]
 fn who_waits_for_another_run_says_so_and_is_granted_in_turn() {
     let lab = plain_lab(&["a"]);
-    let holder = lab.start(lab.lease_actor(&[], &["hold", lab.path("first").to_str().expect("text")]));
-    lab.history().wait_for("start", |_| true);
+    let holder = other_holder(&lab);
     let run = lab.start(nextest(&lab, &[], &["ends_at_once", "--success-output", "immediate"]));
     lab.wait_for_queue(1);
     // A wait that is hardly one is not reported.
@@ -230,8 +236,7 @@ fn a_test_that_is_ended_while_it_waits_leaves_the_queue() {
         return;
     }
     let lab = plain_lab(&["a"]);
-    let holder = lab.start(lab.lease_actor(&[], &["hold", lab.path("first").to_str().expect("text")]));
-    lab.history().wait_for("start", |_| true);
+    let holder = other_holder(&lab);
     let run = lab.start(nextest(&lab, &[], &["ends_at_once"]));
     lab.wait_for_queue(1);
     let entry = &Lab::queue(&lab.store(), "pool")[0];
@@ -249,8 +254,7 @@ fn a_test_that_is_ended_while_it_waits_leaves_the_queue() {
 #[test]
 fn a_test_that_may_not_wait_fails_as_the_command_line_says() {
     let lab = plain_lab(&["a"]);
-    let holder = lab.start(lab.lease_actor(&[], &["hold", lab.path("first").to_str().expect("text")]));
-    lab.history().wait_for("start", |_| true);
+    let holder = other_holder(&lab);
     let run = lab.run(nextest(&lab, &["--no-wait"], &["ends_at_once"])).expect_code(100);
     assert!(run.stderr.contains("pool pool is saturated"), "{}", run.account());
     lab.open("first");
@@ -309,8 +313,7 @@ fn beside_a_pool_with_commands_each_test_holds_its_slot_itself() {
 #[test]
 fn what_is_not_wrapped_waits_for_nothing() {
     let lab = plain_lab(&["a"]);
-    let holder = lab.start(lab.lease_actor(&[], &["hold", lab.path("first").to_str().expect("text")]));
-    lab.history().wait_for("start", |_| true);
+    let holder = other_holder(&lab);
     lab.run(nextest(&lab, &["--wrap", "solo"], &["ends_at_once"])).expect_success();
     lab.open("first");
     holder.finish().expect_success();
