@@ -348,6 +348,9 @@ pub(crate) struct RunnerArgs {
     /// Where the process is asked that holds the slots of the run's tests.
     #[arg(long, require_equals = true)]
     pub(crate) proxy: Option<PathBuf>,
+    /// A socket on which this process has asked there already.
+    #[arg(long, require_equals = true)]
+    pub(crate) asked: Option<i32>,
     /// A word of the user's own runner, which goes between us and the binary.
     #[arg(long, require_equals = true)]
     pub(crate) via: Vec<OsString>,

@@ -15,9 +15,9 @@ pub(super) fn parse(words: &[OsString]) -> Option<RunnerArgs> {
     let (options, binary) = (&words[..dashes], &words[dashes + 1..]);
     let mut read = Read::default();
     options.iter().try_for_each(|word| read.take(word))?;
-    let Read { lease, starter, wrap, proxy, via } = read;
+    let Read { lease, starter, wrap, proxy, asked, via } = read;
     let binary = binary.to_vec();
-    (!binary.is_empty()).then_some(RunnerArgs { lease, starter: starter?, wrap, proxy, via, binary })
+    (!binary.is_empty()).then_some(RunnerArgs { lease, starter: starter?, wrap, proxy, asked, via, binary })
 }
 
 #[derive(Default)]
@@ -26,6 +26,7 @@ struct Read {
     starter: Option<Reader>,
     wrap: Option<String>,
     proxy: Option<PathBuf>,
+    asked: Option<i32>,
     via: Vec<OsString>,
 }
 
@@ -48,6 +49,7 @@ impl Read {
             }
             "--pool" => return once(&mut lease.pool, PathBuf::from(value)),
             "--proxy" => return once(&mut self.proxy, PathBuf::from(value)),
+            "--asked" => return once(&mut self.asked, value.parse().ok()?),
             "--store" => return once(&mut lease.store, PathBuf::from(value)),
             "--wrap" => &mut self.wrap,
             "--owner" => &mut lease.owner,

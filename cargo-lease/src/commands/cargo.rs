@@ -13,7 +13,7 @@ use lease_harness::harness::{BetweenTests, Ended, PoolInfo, exec, exit_like};
 
 use super::held::{StartedBy, run_watched};
 use super::hold::{HeldSlots, for_run};
-use crate::cli::{LeaseOptions, Reader, lease_option};
+use crate::cli::{LeaseOptions, RUNNER, Reader, lease_option};
 use crate::exit::{self, Failure};
 use crate::inject::{self, AskedHost, CargoConfig, OwnWords};
 use crate::resolve::{
@@ -102,7 +102,7 @@ impl<'a> Wrapping<'a> {
         plan: &Plan,
         host: AskedHost,
         reader: Reader,
-        proxy: Option<&Path>,
+        proxy: Option<&AskAt>,
     ) -> Result<Prepared, Failure> {
         let Plan { settings, wrap, holder } = plan;
         let prepared = Prepared { wrap: wrap.clone(), settings: settings.clone(), ..Prepared::default() };
@@ -119,13 +119,12 @@ impl<'a> Wrapping<'a> {
             // The run has its slots; no test has to wait for others than its own.
             Holder::Run(_) => Settings { wait: Wait::Forever, ..settings.clone() },
         };
-        let mut ours = vec![path_text("program", &own_program()?)?.to_owned()];
-        ours.push(reader.to_word().to_owned());
+        let mut ours: Vec<String> = proxy.and_then(|proxy| proxy.small_runner.clone()).into_iter().collect();
+        ours.push(path_text("program", &own_program()?)?.to_owned());
+        ours.extend([RUNNER, reader.to_word()].map(str::to_owned));
         ours.extend(settings.to_words(&pool.file)?);
         ours.extend(wrap.to_word());
-        if let Some(socket) = proxy {
-            ours.push(format!("--proxy={}", path_text("temporary folder", socket)?));
-        }
+        ours.extend(proxy.map(|proxy| format!("--proxy={}", proxy.socket)));
         let words = self.own_words();
         let config = CargoConfig::read(&words, self.around, reader)?;
         let injected = inject::runner_words(&ours, &config, &words, &host.told(&config)?)?;
@@ -143,6 +142,13 @@ impl Wrapping<'_> {
             ));
         }
     }
+}
+
+/// Where a runner asks for the slot of its test.
+pub(super) struct AskAt {
+    pub(super) socket: String,
+    /// A program that does so and is small, to be put in front of ours.
+    pub(super) small_runner: Option<String>,
 }
 
 /// What is to be done, before anything is started.

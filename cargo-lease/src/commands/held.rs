@@ -1,9 +1,8 @@
 //! Running a command in a slot or under claims that we hold, and ending as it ended.
 
-use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use lease_harness::harness::{Asked, Asker, Child, Ended, LossWatch, exit_like};
+use lease_harness::harness::{Asked, Child, Ended, LossWatch, Waiting, exit_like};
 use lease_harness::{ClaimRequest, ClaimSet, Slot, SlotError, SlotErrorKind, SlotRequest};
 
 use super::cargo::become_command;
@@ -19,9 +18,9 @@ pub(super) fn acquire(request: SlotRequest) -> Result<Slot, SlotError> {
 }
 
 /// Asks the process that holds the slots of the run's tests, and waits for the answer, telling people where it stands.
-pub(super) fn ask(asker: &Asker, socket: &Path) -> Asked {
+pub(super) fn ask(ask: impl FnOnce(&mut dyn FnMut(&Waiting)) -> Asked) -> Asked {
     let report = WaitReport::on_stderr();
-    let asked = asker.ask(socket, report.listener());
+    let asked = ask(&mut report.listener());
     report.finish();
     asked
 }

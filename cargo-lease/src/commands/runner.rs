@@ -34,8 +34,10 @@ pub(super) fn run(lease: &LeaseOptions, args: &RunnerArgs, around: &Surroundings
     let pool_file = lease.pool.as_deref().ok_or_else(|| Failure::usage("the runner needs --pool"))?;
     let (package, what) = (around.var("CARGO_PKG_NAME")?, test_name(&name, around)?);
     if let Some(socket) = args.proxy.as_deref().filter(|_| !is_under_grants(around)) {
-        let asker = Asker::this(around.cwd.clone(), package.map(str::to_owned), what.clone());
-        match ask(&asker, socket) {
+        let asker = || Asker::this(around.cwd.clone(), package.map(str::to_owned), what.clone());
+        let asked =
+            args.asked.map_or_else(|| ask(|told| asker().ask(socket, told)), |stream| ask(|told| Asker::go_on(stream, told)));
+        match asked {
             Asked::Granted(envs) => {
                 let mut command = command(args, |program| Command::new(program));
                 command.envs(envs);
@@ -167,7 +169,7 @@ mod tests {
         let line = |via: &[&str], binary: &[&str]| {
             let words = |words: &[&str]| words.iter().map(OsString::from).collect();
             let (via, binary, lease) = (words(via), words(binary), LeaseOptions::default());
-            let args = RunnerArgs { lease, starter: Reader::Cargo, wrap: None, proxy: None, via, binary };
+            let args = RunnerArgs { lease, starter: Reader::Cargo, wrap: None, proxy: None, asked: None, via, binary };
             command(&args, |program| Command::new(program))
         };
         let doctest = line(&[], &["/tmp/d/rust_out", "x"]);

@@ -3,12 +3,11 @@
 use std::ffi::OsString;
 
 use super::{CargoConfig, OwnWords};
-use crate::cli;
 use crate::exit::Failure;
 
 /// The words that put our runner in front of the binaries of each target that the command builds for.
 ///
-/// `ours` is the runner's program and its options. The user's own runner goes between us and the binary.
+/// `ours` is the runner's program with its words. The user's own runner goes between us and the binary.
 pub(crate) fn runner_words(
     ours: &[String],
     config: &CargoConfig<'_>,
@@ -27,9 +26,7 @@ pub(crate) fn runner_words(
 }
 
 fn runner_line(ours: &[String], theirs: &[String]) -> Vec<String> {
-    let (program, options) = ours.split_first().expect("the runner's own program comes first");
-    let mut line = vec![program.clone(), cli::RUNNER.to_owned()];
-    line.extend_from_slice(options);
+    let mut line = ours.to_vec();
     line.extend(theirs.iter().map(|word| format!("--via={word}")));
     line.push("--".to_owned());
     line

@@ -242,7 +242,8 @@ impl Scratch {
         let typed: Vec<OsString> = case.words.iter().map(|word| self.named(word).into()).collect();
         let own = OwnWords::new(&typed);
         let config = CargoConfig::read(&own, &around, reader).expect("configuration");
-        let ours = [self.path("our runner/record").to_str().expect("text").to_owned(), "--session=a \"b\" $c #d".to_owned()];
+        let program = self.path("our runner/record").to_str().expect("text").to_owned();
+        let ours = [program, crate::cli::RUNNER.to_owned(), "--session=a \"b\" $c #d".to_owned()];
         let injected = runner_words(&ours, &config, &own, &self.host).expect("words");
         let mut command = Command::new(&self.cargo);
         command.args(subcommand);
@@ -373,7 +374,7 @@ fn each_target_gets_its_runner_and_custom_ones_go_by_their_stem() {
     let config = CargoConfig::read(&own, &around, Reader::Cargo).expect("configuration");
     let targets = config.targets(&own, "x86_64-host").expect("targets");
     assert_eq!(targets, ["x86_64-host", "my.board", "wasm32-wasip1"]);
-    let injected = runner_words(&["/r".to_owned()], &config, &own, "x86_64-host").expect("words");
+    let injected = runner_words(&["/r", "__runner"].map(str::to_owned), &config, &own, "x86_64-host").expect("words");
     let injected: Vec<&str> = injected.iter().filter_map(|word| word.to_str()).collect();
     let expected = [
         "--config",

@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
+#[cfg(target_os = "linux")]
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
@@ -29,14 +31,35 @@ fn reach<T>(path: &Path, with: impl Fn(&Path) -> io::Result<T>) -> io::Result<T>
     }
 }
 
+/// A connected socket that this process was left by the program that it was before.
+///
+/// # Errors
+/// When the descriptor is none, or not that of such a socket.
+#[cfg(target_os = "linux")]
+pub(crate) fn left_to_us(descriptor: RawFd) -> io::Result<UnixStream> {
+    // SAFETY: only looked at, and closed by nobody meanwhile.
+    let looked_at = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    let mut domain: libc::c_int = 0;
+    option_of(&looked_at, libc::SO_DOMAIN, &mut domain)?;
+    if domain != libc::AF_UNIX {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    rustix::io::fcntl_setfd(looked_at, rustix::io::FdFlags::CLOEXEC)?;
+    // SAFETY: who was this process before has left it to us, and nobody else here knows of it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn left_to_us(_descriptor: RawFd) -> io::Result<UnixStream> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// The process that has connected, whatever numbers it sees itself.
 ///
 /// # Errors
 /// When it has ended, or is none that this one can see, as one of another container.
 #[cfg(target_os = "linux")]
 pub(crate) fn peer(stream: &UnixStream) -> io::Result<Process> {
-    use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-
     let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
     option_of(stream, libc::SO_PEERCRED, &mut credentials)?;
     let mut descriptor: RawFd = -1;
@@ -52,7 +75,7 @@ pub(crate) fn peer(_stream: &UnixStream) -> io::Result<Process> {
 }
 
 #[cfg(target_os = "linux")]
-fn option_of<T>(stream: &UnixStream, name: libc::c_int, value: &mut T) -> io::Result<()> {
+fn option_of<T>(stream: &impl AsRawFd, name: libc::c_int, value: &mut T) -> io::Result<()> {
     let mut length = size_of::<T>() as libc::socklen_t;
     let place = std::ptr::from_mut(value).cast();
     // SAFETY: the system writes at most as many bytes as the value has, and the callers' values are made of plain numbers.
@@ -77,6 +100,24 @@ mod tests {
         listener.accept().unwrap().0.read_to_string(&mut said).unwrap();
         assert_eq!(said, "x");
         assert_eq!(connect_to(&deep.join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn only_a_socket_is_left_to_us() {
+        use std::os::fd::IntoRawFd;
+
+        let (mut here, there) = UnixStream::pair().unwrap();
+        rustix::io::fcntl_setfd(&there, rustix::io::FdFlags::empty()).unwrap();
+        let mut left = left_to_us(there.into_raw_fd()).unwrap();
+        assert_eq!(rustix::io::fcntl_getfd(&left).unwrap(), rustix::io::FdFlags::CLOEXEC);
+        here.write_all(b"x").unwrap();
+        drop(here);
+        let mut said = String::new();
+        left.read_to_string(&mut said).unwrap();
+        assert_eq!(said, "x");
+        let file = File::open("/dev/null").unwrap();
+        assert!(left_to_us(file.as_raw_fd()).is_err());
+        assert!(left_to_us(RawFd::MAX).is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod listing;
 pub(super) mod proxy;
 mod report;
 mod schedule;
+mod small_runner;
 mod test_command;
 
 use std::ffi::{OsStr, OsString};
@@ -72,9 +73,8 @@ impl TestRun<'_> {
             _ => None,
         };
         let folder = create_folder()?;
-        let proxy = if builds_only { None } else { proxy::start(&plan, &folder, around) };
-        let socket = proxy.as_ref().map(|_| SlotProxy::socket(&folder));
-        let mut prepared = wrapping.prepare(&plan, host, Reader::Nextest, socket.as_deref())?;
+        let (proxy, ask_at) = if builds_only { None } else { proxy::start(&plan, &folder, around) }.unzip();
+        let mut prepared = wrapping.prepare(&plan, host, Reader::Nextest, ask_at.as_ref())?;
         if !prepared.injected.is_empty() {
             config::warn_of_scripts(&wrapping.own_words(), around)?;
         }

@@ -1,30 +1,34 @@
 //! Slots that this process holds for the tests of its run, one for each while it lives, so that nothing of ours has to stay
 //! beside a test.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use lease_harness::harness::{Asker, Ended, RunFolder, SlotProxy, session_text};
 use lease_harness::{SlotError, SlotRequest};
 
-use super::super::cargo::{Holder, Plan, PoolAt};
+use super::super::cargo::{AskAt, Holder, Plan, PoolAt};
 use super::super::held::{StartedBy, run_watched};
 use super::super::hold::Guard;
+use super::small_runner;
 use crate::exit::{self, Failure};
 use crate::resolve::{Settings, Surroundings, Wrap};
 
-/// Begins to hold slots for tests, if that can be done: otherwise each has a process of ours around it.
+/// Begins to hold slots for tests, and what their runners are told of that, if that can be done: otherwise each has a process of ours around it.
 ///
 /// A pool's commands run in the surroundings of the test and speak in its output, so that the process around the test starts
 /// them; in a slot that belongs to somebody around this run nothing is held at all.
-pub(super) fn start(plan: &Plan, folder: &RunFolder, around: &Surroundings) -> Option<SlotProxy> {
+pub(super) fn start(plan: &Plan, folder: &RunFolder, around: &Surroundings) -> Option<(SlotProxy, AskAt)> {
     let Holder::Tests(Some(PoolAt { file, info })) = &plan.holder else { return None };
     if plan.wrap == Wrap::Annotated || info.makes_clean || is_under_grants(around) || !SlotProxy::is_possible() {
         return None;
     }
-    // The runner is told where to ask, and cargo's configuration takes only text.
-    SlotProxy::socket(folder).to_str()?;
+    // Cargo's configuration takes only text.
+    let text = |path: PathBuf| path.into_os_string().into_string().ok();
+    let socket = text(SlotProxy::socket(folder))?;
     let (settings, file) = (plan.settings.clone(), file.clone());
-    SlotProxy::start(folder, move |asker| request(&settings, asker, &file)).ok()
+    let proxy = SlotProxy::start(folder, move |asker| request(&settings, asker, &file)).ok()?;
+    Some((proxy, AskAt { socket, small_runner: small_runner::place_in(folder).and_then(text) }))
 }
 
 /// Whether somebody around us holds slots: who may join them, or keeps them while it waits, does so itself.

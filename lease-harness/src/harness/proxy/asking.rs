@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufReader};
+use std::os::fd::RawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use super::super::request::Waiting;
 use super::super::run_notes::SlotNotes;
 use super::wire::{self, Kind};
 use crate::store::Env;
-use crate::sys::socket::connect_to;
+use crate::sys::socket::{connect_to, left_to_us};
 
 /// Who asks: a process that is about to become a test, and has to wait for its slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,11 +41,14 @@ pub enum Asked {
 }
 
 impl Asker {
+    /// What whoever asks tells of its environment, if it is there.
+    pub const VARIABLES: [&'static str; 5] = SlotNotes::VARIABLES;
+
     /// This process.
     #[must_use]
     pub fn this(folder: PathBuf, package: Option<String>, what: String) -> Self {
         let of_run = |name: &str| Some((name.to_owned(), Env::Process.get(name)?));
-        let env = SlotNotes::VARIABLES.into_iter().filter_map(of_run).collect();
+        let env = Self::VARIABLES.into_iter().filter_map(of_run).collect();
         Self { folder, package, what, env }
     }
 
@@ -52,24 +56,18 @@ impl Asker {
     ///
     /// # If the process dies
     /// While it waits, its place in the queue is dropped; afterwards its slot is given back.
-    pub fn ask(&self, socket: &Path, mut on_wait: impl FnMut(&Waiting)) -> Asked {
+    pub fn ask(&self, socket: &Path, on_wait: impl FnMut(&Waiting)) -> Asked {
         let Ok(stream) = connect_to(socket) else { return Asked::NobodyThere };
         if self.send(&stream).is_err() {
             return Asked::NobodyThere;
         }
-        let mut answers = BufReader::new(&stream);
-        let mut has_heard = false;
-        loop {
-            match wire::receive(&mut answers) {
-                Ok((Kind::Waits, texts)) => waiting(&texts).iter().for_each(&mut on_wait),
-                Err(_) if !has_heard => return Asked::NobodyThere,
-                Ok((Kind::Granted, texts)) => return Asked::Granted(pairs(&texts)),
-                Ok((Kind::Refused, texts)) => return Asked::Refused(refusal(&texts)),
-                Ok((Kind::Asks, _)) => return Asked::Refused(gone(&io::ErrorKind::InvalidData.into())),
-                Err(error) => return Asked::Refused(gone(&error)),
-            }
-            has_heard = true;
-        }
+        hear(&stream, on_wait)
+    }
+
+    /// Waits for the answer to what this process has asked already, before it became this program. It was left the socket's
+    /// descriptor, which is nobody else's.
+    pub fn go_on(descriptor: RawFd, on_wait: impl FnMut(&Waiting)) -> Asked {
+        left_to_us(descriptor).map_or(Asked::NobodyThere, |stream| hear(&stream, on_wait))
     }
 
     pub(super) fn send(&self, stream: &UnixStream) -> io::Result<()> {
@@ -88,6 +86,22 @@ impl Asker {
         let texts = texts.map(String::from_utf8).collect::<Result<Vec<_>, _>>().ok()?;
         let env = texts.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
         Some(Self { folder, package, what, env })
+    }
+}
+
+fn hear(stream: &UnixStream, mut on_wait: impl FnMut(&Waiting)) -> Asked {
+    let mut answers = BufReader::new(stream);
+    let mut has_heard = false;
+    loop {
+        match wire::receive(&mut answers) {
+            Ok((Kind::Waits, texts)) => waiting(&texts).iter().for_each(&mut on_wait),
+            Err(_) if !has_heard => return Asked::NobodyThere,
+            Ok((Kind::Granted, texts)) => return Asked::Granted(pairs(&texts)),
+            Ok((Kind::Refused, texts)) => return Asked::Refused(refusal(&texts)),
+            Ok((Kind::Asks, _)) => return Asked::Refused(gone(&io::ErrorKind::InvalidData.into())),
+            Err(error) => return Asked::Refused(gone(&error)),
+        }
+        has_heard = true;
     }
 }
 
