@@ -40,15 +40,18 @@ fn main() {
     }
 }
 
-/// The kernels and processors that the program speaks to.
+/// Whether the program speaks to this kernel and processor.
 fn is_known_system() -> bool {
-    let processor = variable("CARGO_CFG_TARGET_ARCH");
-    variable("CARGO_CFG_TARGET_OS") == "linux" && ["x86_64", "aarch64"].iter().any(|known| processor == *known)
+    variable("CARGO_CFG_TARGET_OS") == "linux" && variable("CARGO_CFG_TARGET_ARCH") == "x86_64"
 }
 
 fn build(place: &Path) -> Result<bool, String> {
     let mut compiler = Command::new(variable("RUSTC"));
     compiler.args(OPTIONS).arg("--target").arg(variable("TARGET")).arg("-o").arg(place).arg(Path::new(SOURCES).join("main.rs"));
+    if variable("CARGO_CFG_TARGET_ENV") == "musl" {
+        // Rust has the first instructions of this C library, and would add them.
+        compiler.arg("-Clink-self-contained=no");
+    }
     if let Some(linker) = env::var_os("RUSTC_LINKER") {
         compiler.arg("-C").arg([OsString::from("linker="), linker].into_iter().collect::<OsString>());
     }

@@ -1,14 +1,10 @@
-//! The few things that the kernel does for us, and the first instruction.
+//! The few things that the kernel does for us, and the first instruction: as Linux has them on x86-64.
 
 use core::arch::{asm, global_asm};
 use core::ffi::c_int;
 
-#[cfg(target_arch = "x86_64")]
 global_asm!(".globl _start", "_start:", "xor %ebp, %ebp", "mov %rsp, %rdi", "and $-16, %rsp", "call begin", options(att_syntax));
-#[cfg(target_arch = "aarch64")]
-global_asm!(".globl _start", "_start:", "mov x29, xzr", "mov x0, sp", "bl begin");
 
-#[cfg(target_arch = "x86_64")]
 mod number {
     pub const CLOSE: usize = 3;
     pub const SOCKET: usize = 41;
@@ -18,17 +14,6 @@ mod number {
     pub const EXECVE: usize = 59;
     pub const GETCWD: usize = 79;
     pub const EXIT_GROUP: usize = 231;
-}
-#[cfg(target_arch = "aarch64")]
-mod number {
-    pub const GETCWD: usize = 17;
-    pub const CLOSE: usize = 57;
-    pub const EXIT_GROUP: usize = 94;
-    pub const SOCKET: usize = 198;
-    pub const CONNECT: usize = 203;
-    pub const SENDTO: usize = 206;
-    pub const RECVFROM: usize = 207;
-    pub const EXECVE: usize = 221;
 }
 
 const AF_UNIX: usize = 1;
@@ -46,16 +31,9 @@ unsafe fn call(number: usize, arguments: [usize; 6]) -> isize {
     let [a, b, c, d, e, f] = arguments;
     let answer: isize;
     // SAFETY: the caller's.
-    #[cfg(target_arch = "x86_64")]
     unsafe {
         asm!("syscall", inlateout("rax") number as isize => answer, in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e,
             in("r9") f, lateout("rcx") _, lateout("r11") _, options(nostack));
-    }
-    // SAFETY: the caller's.
-    #[cfg(target_arch = "aarch64")]
-    unsafe {
-        asm!("svc 0", in("x8") number, inlateout("x0") a as isize => answer, in("x1") b, in("x2") c, in("x3") d, in("x4") e,
-            in("x5") f, options(nostack));
     }
     answer
 }
