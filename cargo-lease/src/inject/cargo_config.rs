@@ -16,7 +16,7 @@ use toml::{Table, Value};
 use super::OwnWords;
 use crate::cli::Reader;
 use crate::exit::Failure;
-use crate::resolve::Surroundings;
+use crate::resolve::{Surroundings, programs};
 
 /// One document of the configuration.
 #[derive(Debug)]
@@ -57,10 +57,7 @@ impl<'a> CargoConfig<'a> {
         for given in &given {
             layers.extend(command_line_layers(given, around)?);
         }
-        let mut seen = HashSet::new();
-        for file in config_files(around) {
-            load(&file, Place::File, around, &mut seen, &mut layers)?;
-        }
+        layers.extend(file_layers(around)?);
         Ok(Self { layers, around, reader })
     }
 
@@ -153,7 +150,7 @@ impl<'a> CargoConfig<'a> {
             })
         };
         let set = self.around.var("RUSTC")?.map(str::to_owned);
-        Ok(set.or_else(configured).unwrap_or_else(|| RUSTC.to_owned()))
+        Ok(set.or_else(configured).unwrap_or_else(|| programs::rustc(self.around)))
     }
 
     fn is_read(&self, layer: &Layer) -> bool {
@@ -171,8 +168,21 @@ impl Layer {
     }
 }
 
-/// The compiler where nobody has named another.
-const RUSTC: &str = "rustc";
+/// Whether a word may mean something else to cargo than its command of that name. It may where the configuration cannot be read,
+/// which is for cargo to explain.
+pub(crate) fn may_be_alias(word: &str, around: &Surroundings) -> bool {
+    let variable = format!("CARGO_ALIAS_{}", word.to_uppercase());
+    // An empty one, too, is one.
+    if around.var_names().any(|name| name == variable) {
+        return true;
+    }
+    let is_alias = |layer: &Layer| match layer.table.get("alias") {
+        Some(aliases) => aliases.as_table().is_none_or(|aliases| aliases.contains_key(word)),
+        None => false,
+    };
+    file_layers(around).map_or(true, |layers| layers.iter().any(is_alias))
+}
+
 /// What compilers are asked for their host, and cargo where there is none.
 const ABOUT: [&str; 1] = ["-vV"];
 
@@ -187,7 +197,7 @@ pub(crate) struct AskedHost {
 
 impl AskedHost {
     pub(crate) fn ask(cargo: &OsStr, around: &Surroundings) -> Result<Self, Failure> {
-        let rustc = around.var("RUSTC")?.unwrap_or(RUSTC).to_owned();
+        let rustc = around.var("RUSTC")?.map_or_else(|| programs::rustc(around), str::to_owned);
         let asked = printing(rustc.as_ref(), &ABOUT, around).spawn().ok();
         Ok(Self { cargo: cargo.to_owned(), rustc, asked })
     }
@@ -251,6 +261,14 @@ fn command_line_layers(given: &OsStr, around: &Surroundings) -> Result<Vec<Layer
     // What cargo will refuse, cargo shall explain.
     if let Some(table) = given.to_str().and_then(|text| text.parse().ok()) {
         layers.push(Layer { table, root: around.cwd.clone(), place: Place::CommandLine });
+    }
+    Ok(layers)
+}
+
+fn file_layers(around: &Surroundings) -> Result<Vec<Layer>, Failure> {
+    let (mut layers, mut seen) = (Vec::new(), HashSet::new());
+    for file in config_files(around) {
+        load(&file, Place::File, around, &mut seen, &mut layers)?;
     }
     Ok(layers)
 }

@@ -10,7 +10,7 @@ mod runner_config;
 
 use std::ffi::{OsStr, OsString};
 
-pub(crate) use cargo_config::{AskedHost, CargoConfig};
+pub(crate) use cargo_config::{AskedHost, CargoConfig, may_be_alias};
 pub(crate) use groups::{Group, Supply, TestId, groups};
 pub(crate) use list_words::{NoList, list_words, takes_value};
 pub(crate) use nextest_config::{TestGroup, filter_of, group_name, scripts_without_runner, tool_config};

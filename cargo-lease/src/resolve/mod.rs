@@ -5,6 +5,7 @@ mod hold;
 mod manifest;
 mod pattern;
 mod pool_file;
+pub(crate) mod programs;
 mod project;
 mod settings;
 mod wrap;
@@ -77,8 +78,17 @@ impl Surroundings {
 
     /// Cargo's home folder.
     pub(crate) fn cargo_home(&self) -> Option<PathBuf> {
-        let named = self.var_os("CARGO_HOME").map(|home| self.absolute(Path::new(home)));
-        named.or_else(|| Some(Path::new(self.var_os("HOME")?).join(".cargo")))
+        self.home("CARGO_HOME", ".cargo")
+    }
+
+    /// Rustup's home folder.
+    fn rustup_home(&self) -> Option<PathBuf> {
+        self.home("RUSTUP_HOME", ".rustup")
+    }
+
+    fn home(&self, variable: &str, in_users_home: &str) -> Option<PathBuf> {
+        let named = self.var_os(variable).map(|home| self.absolute(Path::new(home)));
+        named.or_else(|| Some(Path::new(self.var_os("HOME")?).join(in_users_home)))
     }
 
     /// Reads a text file; `None` when it is not there.

@@ -5,6 +5,7 @@ mod lab;
 mod help;
 
 mod cargo_test;
+mod nextest_program;
 mod pool;
 mod pool_shell;
 mod run;

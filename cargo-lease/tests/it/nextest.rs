@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::lab::{Lab, PROGRAM, clean, expect_code, has, path_behind};
+use crate::lab::{Lab, PROGRAM, cargo, clean, expect_code, has, path_behind};
 
 /// Each test says when it starts and ends; the folder then shows which ran at the same time.
 const INTEGRATION: &str = r#"
@@ -218,6 +218,37 @@ fn a_run_of_cargos_inside_a_test_of_nextests_is_not_taken_for_that_test() {
     let mut nextest = lab.command("cargo");
     expect_code(nextest.args(["nextest", "run", "--no-capture"]), 0);
     assert_eq!(lab.states(), ["free"]);
+}
+
+/// Nextest is what runs only if the configuration says nothing else.
+#[test]
+fn an_alias_in_the_place_of_nextest_is_obeyed() {
+    let lab = lab(1);
+    lab.write(".cargo/config.toml", "[alias]\nnextest = 'test --no-run'\n");
+    let said = |mut command: std::process::Command, words: &[&str]| {
+        let (out, err) = expect_code(command.args(words).env("CARGO", cargo()), 0);
+        let is_same = |line: &&str| !["Blocking", "Compiling", "Finished"].iter().any(|other| line.contains(other));
+        (out, err.lines().filter(is_same).map(str::to_owned).collect::<Vec<_>>())
+    };
+    let plain = said(lab.command(cargo().to_str().expect("text")), &["nextest", "--package", "scratch"]);
+    assert!(plain.1.iter().any(|line| line.contains("Executable")), "{plain:?}");
+    assert_eq!(said(lab.lease(&[]), &["nextest", "--package", "scratch"]), plain);
+}
+
+/// As nextest is, which is started by `cargo nextest`.
+#[test]
+fn tests_know_the_cargo_that_started_us() {
+    let lab = lab(1);
+    let test = "#[test] fn knows() {
+        assert_eq!(std::env::var(\"CARGO\").ok(), std::env::var(\"EXPECTED\").ok());
+        assert_eq!(std::env::var(\"POOL_SLOT_ID\").as_deref(), Ok(\"1\"));
+    }";
+    lab.write("tests/it.rs", test);
+    for program in [PROGRAM, cargo().to_str().expect("text")] {
+        let mut command = lab.command(program);
+        command.env("CARGO", cargo()).env("EXPECTED", cargo()).env("POOL_SLOT_ID", "1");
+        expect_code(command.args(["nextest", "run"]), 0);
+    }
 }
 
 #[test]

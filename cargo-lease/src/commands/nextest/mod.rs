@@ -3,6 +3,7 @@
 mod archive;
 mod config;
 mod listing;
+mod program;
 pub(super) mod proxy;
 mod report;
 mod schedule;
@@ -10,12 +11,13 @@ mod small_runner;
 mod test_command;
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::path::Path;
+use std::process::{Command, ExitCode};
 
 use lease_harness::harness::{Ended, RunFolder, RunNotes, SlotProxy, exit_like};
 
 use self::listing::{Listed, Wanted, reuses_a_build};
+use self::program::{Nextest, SILENCES};
 use self::report::Ran;
 use self::schedule::{Schedule, n_in_slots};
 use self::test_command::{TestCommand, Verb};
@@ -25,27 +27,21 @@ use super::hold::{HeldSlots, for_run};
 use crate::cli::Reader;
 use crate::exit::{self, Failure};
 use crate::inject::{self, AskedHost};
-use crate::resolve::{Settings, Surroundings, has_debugger, nextest_threads, path_text};
+use crate::resolve::{Settings, has_debugger, nextest_threads, path_text};
 
 /// Runs tests below this process, which stays to look after the run; becomes `cargo nextest` for everything else, and
 /// then returns only when that fails.
 pub(super) fn run(wrapping: Wrapping<'_>) -> Result<ExitCode, Failure> {
     let cargo = cargo_program(wrapping.around)?;
-    let program = installed(wrapping.around)?;
+    let nextest = Nextest::find(&cargo, wrapping.around)?;
     match TestCommand::find(&wrapping) {
-        Some(command) => TestRun { wrapping, command, cargo: &cargo, program: &program }.run(),
+        Some(command) => TestRun { wrapping, command, cargo: &cargo, nextest: &nextest }.run(),
         None => {
-            let mut command = nextest(&cargo);
+            let mut command = nextest.command();
             command.args(wrapping.words);
             Err(become_command(without_own_variables(command, wrapping.around)))
         }
     }
-}
-
-fn nextest(cargo: &OsStr) -> Command {
-    let mut command = Command::new(cargo);
-    command.arg("nextest");
-    command
 }
 
 /// A run of tests.
@@ -53,12 +49,11 @@ struct TestRun<'a> {
     wrapping: Wrapping<'a>,
     command: TestCommand,
     cargo: &'a OsStr,
-    /// Nextest itself.
-    program: &'a Path,
+    nextest: &'a Nextest,
 }
 
 impl TestRun<'_> {
-    /// Runs tests and ends as nextest ended. Cargo becomes nextest, so that this is nextest's parent.
+    /// Runs tests and ends as nextest ended, whose parent this is.
     fn run(self) -> Result<ExitCode, Failure> {
         let (wrapping, around) = (self.wrapping, self.wrapping.around);
         let host = AskedHost::ask(self.cargo, around)?;
@@ -66,7 +61,7 @@ impl TestRun<'_> {
         let builds_only = wrapping.only_builds();
         if let (true, false, Some(pool)) = (has_debugger(wrapping.words), builds_only, plan.pool()) {
             drop(host);
-            return debug(wrapping, &plan.settings, &pool.file, self.cargo);
+            return debug(wrapping, &plan.settings, &pool.file, self.nextest);
         }
         let held_pool = match &plan.holder {
             Holder::Run(pool) if !builds_only => Some(pool),
@@ -80,7 +75,7 @@ impl TestRun<'_> {
         }
         let wanted = if held_pool.is_some() { Wanted::Always } else { Wanted::ForLeasedTests };
         let unknown = listing::unknown_option(&wrapping, self.command, wanted);
-        let listed = match listing::list(&wrapping, self.command, &folder, self.nextest(&prepared), wanted)? {
+        let listed = match listing::list(&wrapping, self.command, &folder, self.nextest_for(&prepared), wanted)? {
             Ok(listed) => listed,
             Err(ended) => {
                 // Ending by a signal drops nothing.
@@ -111,8 +106,8 @@ impl TestRun<'_> {
     }
 
     /// Nextest with the environment of the run.
-    fn nextest(&self, prepared: &Prepared) -> Command {
-        let mut command = nextest(self.cargo);
+    fn nextest_for(&self, prepared: &Prepared) -> Command {
+        let mut command = self.nextest.command();
         command.envs(prepared.env.iter().map(|(name, value)| (name, value)));
         without_own_variables(command, self.wrapping.around)
     }
@@ -153,7 +148,7 @@ impl TestRun<'_> {
         folder: &RunFolder,
         holds: Holds,
     ) -> Result<Ended, Failure> {
-        let mut command = self.nextest(prepared);
+        let mut command = self.nextest_for(prepared);
         command.args(self.words(prepared, listed, &write_groups(schedule, folder)?));
         command.env(RunNotes::SLOTS, folder.path());
         match holds {
@@ -174,7 +169,7 @@ impl TestRun<'_> {
         }
         // The listing has built everything and said so. Once would leave out what cargo says, and not what the compiler does.
         let is_silent = listed.is_some() && !reuses_a_build(&own) && !own.has(&["--cargo-quiet", "--cargo-verbose"]);
-        let quiet = (is_silent && can_silence_cargo(self.program)).then_some([SILENCES, SILENCES]);
+        let quiet = (is_silent && self.nextest.can_silence_cargo()).then_some([SILENCES, SILENCES]);
         inject::append(&words, quiet.into_iter().flatten().map(OsString::from).chain(groups.iter().cloned()))
     }
 
@@ -214,9 +209,9 @@ fn create_folder() -> Result<RunFolder, Failure> {
 
 /// Nextest puts a debugger in front of a runner as well, where it would see only us. So the one test that it is for has its
 /// slot from here, and no runner.
-fn debug(wrapping: Wrapping<'_>, settings: &Settings, pool_file: &Path, cargo: &OsStr) -> Result<ExitCode, Failure> {
+fn debug(wrapping: Wrapping<'_>, settings: &Settings, pool_file: &Path, nextest: &Nextest) -> Result<ExitCode, Failure> {
     let slot = acquire(settings.request(pool_file))?;
-    let mut command = nextest(cargo);
+    let mut command = nextest.command();
     command.args(wrapping.words).envs(slot.envs().iter().map(|(name, value)| (name, value)));
     run_around(slot, without_own_variables(command, wrapping.around), StartedBy::Hand)
 }
@@ -229,41 +224,4 @@ fn write_groups(schedule: &Schedule, folder: &RunFolder) -> Result<Vec<OsString>
     std::fs::write(&path, inject::tool_config(&schedule.groups))
         .map_err(|error| Failure::internal(format!("cannot write nextest's test groups to {}", path.display()), error))?;
     Ok(vec!["--tool-config-file".into(), format!("lease:{}", path_text("temporary folder", &path)?).into()])
-}
-
-/// The option that leaves out what cargo says, and given twice also what the compiler does.
-const SILENCES: &str = "--cargo-quiet";
-
-/// Whether this nextest knows that option twice; older ones refuse it. Then the end of the build is said twice.
-fn can_silence_cargo(program: &Path) -> bool {
-    let help = Command::new(program).args(["nextest", "run", "-h"]).stdin(Stdio::null()).output();
-    help.is_ok_and(|help| says_twice(&String::from_utf8_lossy(&help.stdout)))
-}
-
-fn says_twice(help: &str) -> bool {
-    help.contains(&format!("{SILENCES}..."))
-}
-
-/// Where nextest is. Cargo looks for subcommands in its home's `bin` as well as in `PATH`.
-fn installed(around: &Surroundings) -> Result<PathBuf, Failure> {
-    const NAME: &str = "cargo-nextest";
-    let in_home = around.cargo_home().map(|home| home.join("bin").join(NAME)).filter(|path| path.is_file());
-    in_home.or_else(|| which::which(NAME).ok()).ok_or_else(|| {
-        Failure::usage(
-            "cargo-nextest is not installed; install it with `cargo install --locked cargo-nextest` \
-             (or see https://nexte.st/docs/installation), or use `cargo lease test`",
-        )
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::says_twice;
-
-    #[test]
-    fn cargo_is_silenced_where_nextest_can() {
-        assert!(says_twice("      --cargo-quiet...              Do not print cargo log messages (specify twice"));
-        assert!(!says_twice("      --cargo-quiet                 Do not print cargo log messages"));
-        assert!(!says_twice(""));
-    }
 }
