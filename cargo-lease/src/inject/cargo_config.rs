@@ -7,13 +7,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::str::FromStr;
 
 use cargo_platform::{Cfg, Platform};
 use toml::{Table, Value};
 
-use super::OwnWords;
+use super::{Asked, OwnWords};
 use crate::cli::Reader;
 use crate::exit::Failure;
 use crate::resolve::{Surroundings, programs};
@@ -191,36 +191,25 @@ const ABOUT: [&str; 1] = ["-vV"];
 pub(crate) struct AskedHost {
     cargo: OsString,
     rustc: String,
-    /// None if it could not be started, or was waited for.
-    asked: Option<Child>,
+    asked: Asked,
 }
 
 impl AskedHost {
     pub(crate) fn ask(cargo: &OsStr, around: &Surroundings) -> Result<Self, Failure> {
         let rustc = around.var("RUSTC")?.map_or_else(|| programs::rustc(around), str::to_owned);
-        let asked = printing(rustc.as_ref(), &ABOUT, around).spawn().ok();
+        let asked = Asked::ask(&mut printing(rustc.as_ref(), &ABOUT, around));
         Ok(Self { cargo: cargo.to_owned(), rustc, asked })
     }
 
     /// Waits for the answer.
-    pub(crate) fn told(mut self, config: &CargoConfig<'_>) -> Result<String, Failure> {
+    pub(crate) fn told(self, config: &CargoConfig<'_>) -> Result<String, Failure> {
         let rustc = config.rustc()?;
         let said = if rustc == self.rustc {
-            self.asked.take().and_then(|rustc| rustc.wait_with_output().ok()).and_then(|output| printed(output).ok())
+            self.asked.told().and_then(|output| printed(output).ok())
         } else {
             printed_by(rustc.as_ref(), &ABOUT, config.around).ok()
         };
         said.as_deref().and_then(host_in).map_or_else(|| host_of_cargo(&self.cargo, config.around), Ok)
-    }
-}
-
-/// The answer may not be needed.
-impl Drop for AskedHost {
-    fn drop(&mut self) {
-        if let Some(rustc) = &mut self.asked {
-            let _ = rustc.kill();
-            let _ = rustc.wait();
-        }
     }
 }
 
@@ -241,7 +230,7 @@ fn printed_by(program: &OsStr, words: &[&str], around: &Surroundings) -> Result<
 
 fn printing(program: &OsStr, words: &[&str], around: &Surroundings) -> Command {
     let mut command = Command::new(program);
-    command.args(words).current_dir(&around.cwd).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(words).current_dir(&around.cwd).stdin(Stdio::null());
     command
 }
 

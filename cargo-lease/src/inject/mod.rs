@@ -1,7 +1,9 @@
 //! How our runner gets in front of each test binary: words added to the wrapped command line.
 //!
-//! Everything here is a function from what was typed and configured to words; nothing is started.
+//! Everything here is a function from what was typed and configured to words; nothing is started but those that are asked
+//! what cargo alone, or the compiler, can tell.
 
+mod asked;
 mod cargo_config;
 mod groups;
 mod list_words;
@@ -10,6 +12,7 @@ mod runner_config;
 
 use std::ffi::{OsStr, OsString};
 
+pub(crate) use asked::Asked;
 pub(crate) use cargo_config::{AskedHost, CargoConfig, may_be_alias};
 pub(crate) use groups::{Group, Supply, TestId, groups};
 pub(crate) use list_words::{NoList, list_words, takes_value};

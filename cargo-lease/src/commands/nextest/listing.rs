@@ -12,6 +12,7 @@ use nextest_metadata::{FilterMatch, TestListSummary};
 use super::super::cargo::Wrapping;
 use super::super::held::{StartedBy, run_watched};
 use super::archive::Archive;
+use super::program::{Help, Nextest};
 use super::test_command::{TestCommand, Verb};
 use crate::exit::Failure;
 use crate::inject::{NoList, OwnWords, TestId, list_words};
@@ -40,9 +41,11 @@ pub(super) struct Listed {
     pub(super) leased: Vec<(String, LeasedTest)>,
     /// Where they were unpacked from.
     pub(super) archive: Option<Archive>,
+    /// Whether the run can be told to leave out what was said of the build here.
+    pub(super) can_be_silenced: bool,
 }
 
-/// Lists the tests of a run.
+/// Lists the tests of a run, with these words.
 ///
 /// It also builds or unpacks them, so that what is to be said of that is said here; the run has nothing left to say.
 ///
@@ -51,43 +54,45 @@ pub(super) struct Listed {
 /// Nextest could not be started, or our own folder cannot be written.
 pub(super) fn list(
     wrapping: &Wrapping<'_>,
-    command: TestCommand,
+    words: Vec<OsString>,
     folder: &RunFolder,
-    mut nextest: Command,
-    wanted: Wanted,
+    nextest: &Nextest,
+    mut command: Command,
 ) -> Result<Listing, Failure> {
     let (own, around) = (wrapping.own_words(), wrapping.around);
-    let Ok(words) = words(wrapping, command, wanted) else { return Ok(Ok(None)) };
     let archive = Archive::of(&own, folder, around)?;
     let path = folder.path().join("list.json");
     let file = File::create(&path)
         .map_err(|error| Failure::internal(format!("cannot write nextest's list to {}", path.display()), error))?;
-    nextest.args(archive.as_ref().map_or(words.clone(), |archive| archive.unpacking(words)));
-    nextest.env(RunNotes::TESTS, folder.path()).stdout(file);
+    command.args(archive.as_ref().map_or(words.clone(), |archive| archive.unpacking(words)));
+    command.env(RunNotes::TESTS, folder.path()).stdout(file);
     if around.var_os(LOG).is_none() {
         // What is only worth a warning is said again by the run.
-        nextest.env(LOG, "error");
+        command.env(LOG, "error");
     }
     let builds = !reuses_a_build(&own);
     if !builds {
-        nextest.stderr(Stdio::null());
+        command.stderr(Stdio::null());
     }
-    match run_watched(nextest, &[], StartedBy::Hand)? {
-        Ended::Exited(0) => Ok(Ok(read(&path, folder, archive))),
+    let speaks_of_build = builds && archive.is_none() && !own.has(&["--cargo-quiet", "--cargo-verbose"]);
+    // It has answered when the list is there.
+    let help = speaks_of_build.then(|| nextest.ask_for_help());
+    match run_watched(command, &[], StartedBy::Hand)? {
+        Ended::Exited(0) => {
+            let can_be_silenced = help.is_some_and(Help::names_silence);
+            Ok(Ok(read(&path, folder, archive).map(|listed| Listed { can_be_silenced, ..listed })))
+        }
         Ended::Exited(_) if !builds => Ok(Ok(None)),
         ended => Ok(Err(ended)),
     }
 }
 
-/// The option for which there is no listing that is wanted, since it is not known here.
-pub(super) fn unknown_option(wrapping: &Wrapping<'_>, command: TestCommand, wanted: Wanted) -> Option<String> {
-    match words(wrapping, command, wanted) {
-        Err(NoList::Unknown(option)) => Some(option),
-        Ok(_) | Err(NoList::OfNoUse) => None,
-    }
-}
-
-fn words(wrapping: &Wrapping<'_>, command: TestCommand, wanted: Wanted) -> Result<Vec<OsString>, NoList> {
+/// The words that list the tests.
+///
+/// # Errors
+///
+/// There is to be no list, and why.
+pub(super) fn words(wrapping: &Wrapping<'_>, command: TestCommand, wanted: Wanted) -> Result<Vec<OsString>, NoList> {
     let is_of_use = || wanted == Wanted::Always || may_have_leased_tests(&wrapping.own_words(), wrapping.around);
     if command.verb != Verb::Run || !is_of_use() {
         return Err(NoList::OfNoUse);
@@ -96,7 +101,7 @@ fn words(wrapping: &Wrapping<'_>, command: TestCommand, wanted: Wanted) -> Resul
 }
 
 /// Whether nothing is built or unpacked, so that there is nothing to see either.
-pub(super) fn reuses_a_build(words: &OwnWords<'_>) -> bool {
+fn reuses_a_build(words: &OwnWords<'_>) -> bool {
     !words.values(&["--binaries-metadata"]).is_empty()
 }
 
@@ -108,7 +113,7 @@ fn read(path: &Path, folder: &RunFolder, archive: Option<Archive>) -> Option<Lis
         let runs = suite.test_cases.iter().filter(|(_, test)| test.filter_match == FilterMatch::Matches);
         tests.extend(runs.map(|(name, _)| (binary_id.as_str().to_owned(), name.as_str().to_owned())));
     }
-    Some(Listed { tests, leased: folder.notes().tests(), archive })
+    Some(Listed { tests, leased: folder.notes().tests(), archive, can_be_silenced: false })
 }
 
 /// Whether a list can tell more than that all that is wrapped needs one pool: there can be tests that take slots by

@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 
 use lease_harness::harness::{Ended, RunFolder, RunNotes, SlotProxy, exit_like};
 
-use self::listing::{Listed, Wanted, reuses_a_build};
+use self::listing::{Listed, Wanted};
 use self::program::{Nextest, SILENCES};
 use self::report::Ran;
 use self::schedule::{Schedule, n_in_slots};
@@ -26,7 +26,7 @@ use super::held::{StartedBy, acquire, run_around, run_watched};
 use super::hold::{HeldSlots, for_run};
 use crate::cli::Reader;
 use crate::exit::{self, Failure};
-use crate::inject::{self, AskedHost};
+use crate::inject::{self, AskedHost, NoList};
 use crate::resolve::{Settings, has_debugger, nextest_threads, path_text};
 
 /// Runs tests below this process, which stays to look after the run; becomes `cargo nextest` for everything else, and
@@ -74,8 +74,13 @@ impl TestRun<'_> {
             config::warn_of_scripts(&wrapping.own_words(), around)?;
         }
         let wanted = if held_pool.is_some() { Wanted::Always } else { Wanted::ForLeasedTests };
-        let unknown = listing::unknown_option(&wrapping, self.command, wanted);
-        let listed = match listing::list(&wrapping, self.command, &folder, self.nextest_for(&prepared), wanted)? {
+        let words = listing::words(&wrapping, self.command, wanted);
+        let unknown = match &words {
+            Err(NoList::Unknown(option)) => Some(option.clone()),
+            Ok(_) | Err(NoList::OfNoUse) => None,
+        };
+        let list = |words| listing::list(&wrapping, words, &folder, self.nextest, self.nextest_for(&prepared));
+        let listed = match words.map_or(Ok(Ok(None)), list)? {
             Ok(listed) => listed,
             Err(ended) => {
                 // Ending by a signal drops nothing.
@@ -161,15 +166,14 @@ impl TestRun<'_> {
     /// The words with our runner right behind the command, since for nextest the first of several wins, and our test groups
     /// behind all others, where they are the weakest.
     fn words(&self, prepared: &Prepared, listed: Option<&Listed>, groups: &[OsString]) -> Vec<OsString> {
-        let (own, behind) = (self.wrapping.own_words(), self.command.at + 1);
+        let behind = self.command.at + 1;
         let mut words = self.wrapping.words.to_vec();
         words.splice(behind..behind, prepared.injected.iter().cloned());
         if let Some(archive) = listed.and_then(|listed| listed.archive.as_ref()) {
             return inject::append(&archive.unpacked(words), groups.iter().cloned());
         }
         // The listing has built everything and said so. Once would leave out what cargo says, and not what the compiler does.
-        let is_silent = listed.is_some() && !reuses_a_build(&own) && !own.has(&["--cargo-quiet", "--cargo-verbose"]);
-        let quiet = (is_silent && self.nextest.can_silence_cargo()).then_some([SILENCES, SILENCES]);
+        let quiet = listed.is_some_and(|listed| listed.can_be_silenced).then_some([SILENCES, SILENCES]);
         inject::append(&words, quiet.into_iter().flatten().map(OsString::from).chain(groups.iter().cloned()))
     }
 

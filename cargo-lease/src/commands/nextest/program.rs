@@ -2,10 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::exit::Failure;
-use crate::inject::may_be_alias;
+use crate::inject::{Asked, may_be_alias};
 use crate::resolve::{Surroundings, programs};
 
 /// Cargo's word for it.
@@ -45,10 +45,19 @@ impl Nextest {
         command
     }
 
+    /// Asks it what options it has.
+    pub(super) fn ask_for_help(&self) -> Help {
+        Help(Asked::ask(Command::new(&self.program).args([NEXTEST, "run", "-h"])))
+    }
+}
+
+/// What options nextest has, as soon as it has said so.
+pub(super) struct Help(Asked);
+
+impl Help {
     /// Whether it knows twice the option that silences cargo; older ones refuse it. Then the end of the build is said twice.
-    pub(super) fn can_silence_cargo(&self) -> bool {
-        let help = Command::new(&self.program).args([NEXTEST, "run", "-h"]).stdin(Stdio::null()).output();
-        help.is_ok_and(|help| says_twice(&String::from_utf8_lossy(&help.stdout)))
+    pub(super) fn names_silence(self) -> bool {
+        self.0.told().is_some_and(|told| says_twice(&String::from_utf8_lossy(&told.stdout)))
     }
 }
 
