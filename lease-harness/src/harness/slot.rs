@@ -210,22 +210,20 @@ impl Slot {
     /// An attribute of the slot by its dotted path, `ports.api`, as the type asked for.
     ///
     /// # Errors
-    /// A usage error when there is no such attribute or it has another type.
+    /// A usage error when there is no such attribute or it is no value of that type.
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, SlotError> {
-        let refused = |why: String| {
+        let refused = |why: &str| {
             let message = format!("attribute {path:?} of slot {} of pool {} {why}", self.id(), self.pool());
             SlotError::new(SlotErrorKind::Usage, message)
         };
-        let mut value = None;
-        for part in path.split('.') {
-            let next = match value {
-                None => self.slot.attrs().get(part),
-                Some(value) => Json::get(value, part),
-            };
-            value = Some(next.ok_or_else(|| refused("does not exist".to_owned()))?);
-        }
-        let value = value.and_then(Json::to_serde).ok_or_else(|| refused("is nested too deeply".to_owned()))?;
-        serde_json::from_value(value).map_err(|error| refused(format!("has another type: {error}")))
+        let value = self.attribute(path).ok_or_else(|| refused("does not exist"))?;
+        value.to().map_err(|error| refused(&format!("does not fit the type asked for: {error}")))
+    }
+
+    fn attribute(&self, path: &str) -> Option<&Json> {
+        let mut parts = path.split('.');
+        let first = self.slot.attrs().get(parts.next()?)?;
+        parts.try_fold(first, Json::get)
     }
 
     /// A command that runs under this grant: with [`Slot::envs`] in its environment.

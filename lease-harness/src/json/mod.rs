@@ -13,6 +13,7 @@
 //! must write UTF-8 (U+FFFD for a half). Nobody else has to know.
 
 mod convert;
+mod de;
 mod deep;
 mod number;
 mod object;
@@ -21,6 +22,7 @@ mod print;
 mod text;
 
 pub use convert::object;
+pub use de::TypeError;
 pub use number::{number_from_text, number_text};
 pub use object::{IntoIter, Iter, Object};
 pub use parse::ParseError;

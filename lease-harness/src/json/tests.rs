@@ -209,7 +209,6 @@ fn nesting_has_no_limit() {
         assert_eq!(format!("{copy:?}"), text);
         drop(value);
         assert_eq!(copy.to_text(), text);
-        assert!(copy.to_serde().is_none());
         assert!(copy != Json::parse(&text.replace('1', "2")).unwrap());
         assert!(Json::parse(&text[..text.len() - 1]).is_err());
         assert!(copy.into_array().is_some() || before.starts_with('{'));
@@ -262,21 +261,6 @@ fn rust_values_become_documents() {
     assert!(value.get("none").is_some_and(Json::is_null));
     assert_eq!(value.get("x"), None);
     assert_eq!(Json::from(1).get("x"), None);
-}
-
-#[test]
-fn documents_go_to_serde_and_back() {
-    let value = Json::parse(r#"{"port":3000,"big":1e300,"f":1.5,"neg":-1,"u":18446744073709549568,"t":"\ud800","l":[null]}"#);
-    let value = value.unwrap();
-    let serde = value.to_serde().unwrap();
-    assert_eq!(serde["port"].as_u64(), Some(3000));
-    assert_eq!(serde["neg"].as_i64(), Some(-1));
-    assert_eq!(serde["u"].as_u64(), Some(18_446_744_073_709_549_568));
-    assert_eq!(serde["t"].as_str(), Some("\u{FFFD}"));
-    let back = Json::from(serde);
-    assert_eq!(back.get("big"), value.get("big"));
-    assert_eq!(back.get("f"), Some(&Json::from(1.5)));
-    assert_eq!(back.get("l").unwrap().to_text(), "[null]");
 }
 
 #[test]
