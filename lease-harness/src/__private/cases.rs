@@ -36,10 +36,11 @@ impl Cases {
             tests.entry(case.test.clone()).or_default().push(case);
         }
         let is_leased = |name: &str| sites.iter().any(|site| site.covers(name));
-        tests.retain(|test, cases| {
+        let is_unclear = |(test, cases): &(String, Vec<CaseOf>)| {
             let is_known = || have_one_attribute(cases) && runs_no_other_of(selection, test, &is_leased);
             may_run_any_of(selection, test) && !is_known()
-        });
+        };
+        let tests: Vec<_> = tests.into_iter().filter(is_unclear).collect();
         if tests.is_empty() {
             return Self::default();
         }

@@ -83,9 +83,7 @@ fn take_what_is_needed() -> Result<Process, SlotError> {
     };
     let slots = acquire(&ask)?;
     let names = wanted.iter().map(|site| site.pools()).collect();
-    let mut by_turn: Vec<_> = slots.iter().collect();
-    by_turn.sort_by_key(|slot| turn::key_of(slot));
-    let queues = by_turn.into_iter().map(queue_of).collect();
+    let queues = turn::in_order(slots.iter().collect()).into_iter().map(queue_of).collect();
     let losses = slots.iter().map(Slot::loss_watch).collect();
     slots.iter().for_each(stop_when_lost);
     hold_until_exit(slots);

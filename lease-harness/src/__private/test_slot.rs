@@ -41,8 +41,7 @@ fn acquire(
 ) -> Result<(Lease, Vec<Slot>), String> {
     let slots = guarded(take).map_err(|error| explain(&error))?;
     slots.iter().for_each(stop_when_lost);
-    let mut joined: Vec<_> = slots.iter().filter(|slot| slot.is_joined()).collect();
-    joined.sort_by_key(|slot| turn::key_of(slot));
+    let joined = turn::in_order(slots.iter().filter(|slot| slot.is_joined()).collect());
     // Who has a turn waits for no pool any more, and turns have one order, so nobody waits for somebody who waits for him.
     let turns = joined.into_iter().map(|slot| take_turn(slot, asking, wait_for_turn)).collect::<Result<_, _>>()?;
     let losses = slots.iter().map(Slot::loss_watch).collect();

@@ -106,8 +106,13 @@ impl Drop for Turn {
 /// The store's directory and the slot's lease kind. Who takes several turns takes them in this order.
 type Key = (PathBuf, String);
 
-pub(super) fn key_of(slot: &Slot) -> Key {
+fn key_of(slot: &Slot) -> Key {
     (slot.store_dir().to_owned(), slot.kind().to_owned())
+}
+
+pub(super) fn in_order(mut slots: Vec<&Slot>) -> Vec<&Slot> {
+    slots.sort_by_key(|slot| key_of(slot));
+    slots
 }
 
 /// The queue for this slot, the same for everyone in the process who shares it.

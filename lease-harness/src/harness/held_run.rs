@@ -119,8 +119,8 @@ impl HeldRun {
         }
         failures.extend(self.slots.into_iter().filter_map(|slot| slot.release().err()));
         let _ = fs::remove_dir_all(&self.folder);
-        failures.sort_by_key(|error| error.kind() != SlotErrorKind::Lost);
-        failures.into_iter().next().map_or(Ok(()), Err)
+        let lost = failures.iter().position(|error| error.kind() == SlotErrorKind::Lost);
+        failures.into_iter().nth(lost.unwrap_or(0)).map_or(Ok(()), Err)
     }
 
     /// Waits until no process has a turn, but not for ever.

@@ -39,12 +39,12 @@ pub(crate) fn acquire_all(requests: Vec<SlotRequest>, wait: Wait) -> Result<Vec<
     }
     refuse_shared_kinds(&in_order)?;
     let begun = Instant::now();
-    let mut held = BTreeMap::new();
+    let mut held: Vec<Option<Slot>> = in_order.iter().map(|_| None).collect();
     for (place, (request_idx, request)) in in_order {
-        let request = request.wait(rest_of(wait, begun.elapsed())).holding(kinds_in(&place.store, held.values()));
-        held.insert(request_idx, request.acquire()?);
+        let request = request.wait(rest_of(wait, begun.elapsed())).holding(kinds_in(&place.store, held.iter().flatten()));
+        held[request_idx] = Some(request.acquire()?);
     }
-    let mut slots: Vec<_> = held.into_values().collect();
+    let mut slots: Vec<_> = held.into_iter().flatten().collect();
     introduce(&mut slots);
     Ok(slots)
 }

@@ -255,7 +255,7 @@ impl Pool {
         let lease = AcquireRequest { kind: slot.kind(), owner: wanted.owner, ttl_minutes, payload };
         let mut told = None;
         let acquired = if self.may_be_left_at_once(request) {
-            self.acquire_or_leave(&lease, |record| {
+            self.acquire_or_leave(&lease, &mut |record| {
                 told = Some(self.grant_to_unknown(&Granted { request_id: &request.id, mode: request.mode, slot, record })?);
                 Ok(())
             })
@@ -297,7 +297,7 @@ impl Pool {
         if !self.store.has_additions() {
             return Ok(self.store.acquire(lease)?);
         }
-        Ok(self.store.acquire_fenced(lease, |_, fence| self.kept_payload(lease, fence), |_| Ok(()))?)
+        Ok(self.store.acquire_fenced(lease, &|_, fence| self.kept_payload(lease, fence), &mut |_| Ok(()))?)
     }
 
     /// The same for a lease that is nobody's process from the beginning, unless it is one over a dead one, behind which there is
@@ -306,7 +306,7 @@ impl Pool {
     fn acquire_or_leave(
         &self,
         lease: &AcquireRequest<'_>,
-        tell: impl FnOnce(&Record) -> StoreResult<()>,
+        tell: &mut dyn FnMut(&Record) -> StoreResult<()>,
     ) -> PoolResult<Acquired> {
         let fenced = |previous: Option<&Record>, fence: u64| {
             if previous.is_some() {
@@ -318,8 +318,8 @@ impl Pool {
             }
             Ok(payload)
         };
-        let tell = |record: &Record| if record.alive().is_none() { tell(record) } else { Ok(()) };
-        Ok(self.store.acquire_fenced(lease, fenced, tell)?)
+        let mut tell = |record: &Record| if record.alive().is_none() { tell(record) } else { Ok(()) };
+        Ok(self.store.acquire_fenced(lease, &fenced, &mut tell)?)
     }
 
     fn kept_payload(&self, lease: &AcquireRequest<'_>, fence: u64) -> StoreResult<Json> {

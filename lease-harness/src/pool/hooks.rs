@@ -1,6 +1,5 @@
 //! What makes a slot clean and says whether it is: commands of the pool file, or functions of the caller.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -199,12 +198,13 @@ impl Pool {
         }
     }
 
-    fn command_env(&self, action: Action, slot: &SlotDef, mark: Option<&str>) -> BTreeMap<OsString, OsString> {
-        let mut env: BTreeMap<OsString, OsString> = self.env.all().into_iter().collect();
+    /// Of several values for one variable the last one counts.
+    fn command_env(&self, action: Action, slot: &SlotDef, mark: Option<&str>) -> Vec<(OsString, OsString)> {
+        let mut env = self.env.all();
         env.extend(slot.env().iter().map(|(name, value)| (name.into(), plain_text(value).into_owned().into())));
-        env.insert("POOL_ACTION".into(), action.word().into());
+        env.push(("POOL_ACTION".into(), action.word().into()));
         if let Some(token) = mark.filter(|_| self.store.has_additions()) {
-            env.insert(super::RUN_TOKEN.into(), token.into());
+            env.push((super::RUN_TOKEN.into(), token.into()));
         }
         env
     }

@@ -106,6 +106,9 @@ pub struct LeaseStore {
     inner: Arc<Inner>,
 }
 
+/// What is made of the lease that is replaced: the payload, and the number that it names.
+type MakePayload<'a> = dyn Fn(Option<&Record>) -> StoreResult<(Json, Option<Drawn>)> + 'a;
+
 #[derive(Debug)]
 struct Inner {
     dir: PathBuf,
@@ -224,7 +227,7 @@ impl LeaseStore {
     /// # If the process dies
     /// The lease stays until its TTL has run out, or less if its payload names a proof of life.
     pub fn acquire(&self, request: &AcquireRequest<'_>) -> StoreResult<Acquired> {
-        self.acquire_with(request, |_| Ok((request.payload.clone(), None)), |_| Ok(()))
+        self.acquire_with(request, &|_| Ok((request.payload.clone(), None)), &mut |_| Ok(()))
     }
 
     /// The same with a fence number: `payload` is made when the lease is known to be free, and gets the lease that is replaced and
@@ -232,22 +235,22 @@ impl LeaseStore {
     pub(crate) fn acquire_fenced(
         &self,
         request: &AcquireRequest<'_>,
-        payload: impl FnOnce(Option<&Record>, u64) -> StoreResult<Json>,
-        tell: impl FnOnce(&Record) -> StoreResult<()>,
+        payload: &dyn Fn(Option<&Record>, u64) -> StoreResult<Json>,
+        tell: &mut dyn FnMut(&Record) -> StoreResult<()>,
     ) -> StoreResult<Acquired> {
         let fenced = |previous: Option<&Record>| {
             let seen = previous.and_then(Record::fence);
             let drawn = fence::draw(self.dir(), request.kind, seen, self.now_ms())?;
             Ok((payload(previous, drawn.number())?, Some(drawn)))
         };
-        self.acquire_with(request, fenced, tell)
+        self.acquire_with(request, &fenced, tell)
     }
 
     fn acquire_with(
         &self,
         request: &AcquireRequest<'_>,
-        payload: impl FnOnce(Option<&Record>) -> StoreResult<(Json, Option<Drawn>)>,
-        tell: impl FnOnce(&Record) -> StoreResult<()>,
+        payload: &MakePayload<'_>,
+        tell: &mut dyn FnMut(&Record) -> StoreResult<()>,
     ) -> StoreResult<Acquired> {
         check_kind(request.kind)?;
         self.fence().check(request.owner)?;
@@ -290,7 +293,7 @@ impl LeaseStore {
     pub fn release(&self, kind: &str, owner: &str, token: &str) -> StoreResult<Released> {
         check_kind(kind)?;
         self.fence().check(owner)?;
-        self.release_if(kind, |record| {
+        self.release_if(kind, &|record| {
             let kind = kind.to_owned();
             let Some(record) = record else { return Some(Released::NotOwner { kind, holder: None }) };
             let holder = record.owner().map(str::to_owned);
@@ -306,7 +309,7 @@ impl LeaseStore {
     /// # Errors
     /// When the store cannot be used; the lease is then as it was.
     pub fn force_release(&self, kind: &str) -> StoreResult<Released> {
-        let released = self.release_if(kind, |_| None)?;
+        let released = self.release_if(kind, &|_| None)?;
         if let Released::Released { previous, .. } = &released {
             self.journal(self.now_ms(), "force_release", self.story(kind, previous).0);
         }
@@ -314,7 +317,7 @@ impl LeaseStore {
     }
 
     /// Removes the lease unless `refuse` has an answer; it is asked with `None` for a corrupt one.
-    fn release_if(&self, kind: &str, refuse: impl FnOnce(Option<&Record>) -> Option<Released>) -> StoreResult<Released> {
+    fn release_if(&self, kind: &str, refuse: &dyn Fn(Option<&Record>) -> Option<Released>) -> StoreResult<Released> {
         check_kind(kind)?;
         let Some(guard) = Guard::enter_existing(self, kind)? else {
             return Ok(Released::NotHeld { kind: kind.to_owned() });

@@ -22,14 +22,14 @@ impl LeaseStore {
     /// # Errors
     /// When the store cannot be used; the lease is then as it was.
     pub fn heartbeat(&self, kind: &str, owner: &str, token: &str) -> StoreResult<Refreshed> {
-        self.renew(kind, owner, token, |record, now| !record.is_expired(now), |_, _| {})
+        self.renew(kind, owner, token, &|record, now| !record.is_expired(now), &|_, _| {})
     }
 
     /// The same, but only if the last heartbeat is still this one, where that matters; else the lease is answered as expired.
     pub(crate) fn heartbeat_behind(&self, lease: LeaseOf<'_>, last: Option<&str>) -> StoreResult<Refreshed> {
         let LeaseOf { kind, owner, token } = lease;
         let is_last = |record: &Record| last.is_none() || record.heartbeat() == last;
-        self.renew(kind, owner, token, |record, now| !record.is_expired(now) && is_last(record), |_, _| {})
+        self.renew(kind, owner, token, &|record, now| !record.is_expired(now) && is_last(record), &|_, _| {})
     }
 
     /// Makes somebody else keep a lease alive, and refreshes it, so that the next one has its whole lifetime to begin.
@@ -39,7 +39,7 @@ impl LeaseStore {
         let name = |record: &mut Record, _: &str| {
             record.set_in_payload(Record::ALIVE, keeper_json(to));
         };
-        self.renew(kind, owner, token, |record, now| !self.is_dead(kind, record, now), name)
+        self.renew(kind, owner, token, &|record, now| !self.is_dead(kind, record, now), &name)
     }
 
     /// The same for a lease that was granted to somebody who was not there; now it is known to its owner.
@@ -48,7 +48,7 @@ impl LeaseStore {
             record.set_in_payload(Record::ALIVE, None);
             record.set_in_payload(Record::CLAIMED_AT, Some(Json::from(now)));
         };
-        self.renew(kind, owner, token, |record, now| !self.is_dead(kind, record, now), name)
+        self.renew(kind, owner, token, &|record, now| !self.is_dead(kind, record, now), &name)
     }
 
     /// Tells whoever prepares a slot under this lease that nobody wants it any more.
@@ -56,14 +56,14 @@ impl LeaseStore {
         let mark = |record: &mut Record, now: &str| {
             record.set_in_payload(Record::CANCELLED_AT, Some(Json::from(now)));
         };
-        self.renew(kind, owner, token, |record, now| !self.is_dead(kind, record, now), mark)
+        self.renew(kind, owner, token, &|record, now| !self.is_dead(kind, record, now), &mark)
     }
 
     /// Gives back a lease that names this proof of life, and whose last heartbeat is this one if that matters; one that
     /// somebody else keeps alive by now stays, as not ours.
     pub(crate) fn release_kept_by(&self, lease: LeaseOf<'_>, proof: &str, heartbeat: Option<&str>) -> StoreResult<Released> {
         let LeaseOf { kind, owner, token } = lease;
-        self.release_if(kind, |record| {
+        self.release_if(kind, &|record| {
             let is_ours = |record: &&Record| {
                 let is_last = heartbeat.is_none() || record.heartbeat() == heartbeat;
                 record.owner() == Some(owner) && record.token() == Some(token) && record.alive() == Some(proof) && is_last
@@ -79,8 +79,8 @@ impl LeaseStore {
         kind: &str,
         owner: &str,
         token: &str,
-        lives: impl FnOnce(&Record, i64) -> bool,
-        change: impl FnOnce(&mut Record, &str),
+        lives: &dyn Fn(&Record, i64) -> bool,
+        change: &dyn Fn(&mut Record, &str),
     ) -> StoreResult<Refreshed> {
         check_kind(kind)?;
         self.fence().check(owner)?;
