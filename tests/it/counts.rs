@@ -43,7 +43,7 @@ const IDLE_CALLS: f64 = 60.0;
 /// The most memory of a command, in KiB. The programs of the tests are not optimised, and are larger than those of users.
 const PEAK_KIB: f64 = 12.0 * 1024.0;
 /// What a user builds who depends on the library, without its features.
-const CRATES: usize = 17;
+const CRATES: usize = 16;
 
 /// Calls by which libc gets memory and begins and ends threads, and waits of one thread for another: how many there are is a
 /// matter of chance, or of the allocator.

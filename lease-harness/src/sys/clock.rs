@@ -72,7 +72,7 @@ impl Ids {
     /// Random UUIDs, version 4.
     #[must_use]
     pub fn random() -> Self {
-        Self::from_fn(|| random_uuid().to_string())
+        Self::from_fn(|| uuid_of(super::random::sixteen_bytes()))
     }
 
     /// Ids that `make` makes; they must be UUIDs and differ.
@@ -93,16 +93,56 @@ impl fmt::Debug for Ids {
     }
 }
 
-fn random_uuid() -> uuid::Uuid {
-    uuid::Builder::from_random_bytes(super::random::sixteen_bytes()).into_uuid()
+/// A UUID of random bytes (RFC 9562, version 4).
+fn uuid_of(mut random: [u8; 16]) -> String {
+    random[6] = random[6] & 0x0F | 0x40;
+    random[8] = random[8] & 0x3F | 0x80;
+    let digits = format!("{:032x}", u128::from_be_bytes(random));
+    format!("{}-{}-{}-{}-{}", &digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..])
 }
 
 /// Some number below `limit`, another one each time; for choices that anything may make.
 pub(crate) fn any_below(limit: usize) -> usize {
-    random_uuid().as_u128() as usize % limit.max(1)
+    u128::from_ne_bytes(super::random::sixteen_bytes()) as usize % limit.max(1)
 }
 
 /// Whether `text` is a UUID in the usual form. Ids become file names only after this check.
 pub(crate) fn is_uuid(text: &str) -> bool {
-    text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
+    text.len() == 36
+        && text.bytes().enumerate().all(|(place, byte)| match place {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_bytes_become_a_uuid() {
+        for random in [[0; 16], [0xFF; 16], std::array::from_fn(|place| place as u8 * 17), crate::sys::random::sixteen_bytes()] {
+            let uuid = uuid_of(random);
+            assert_eq!(uuid, uuid::Builder::from_random_bytes(random).into_uuid().to_string());
+            assert!(is_uuid(&uuid) && is_uuid(&uuid.to_uppercase()));
+        }
+    }
+
+    #[test]
+    fn what_is_no_uuid_in_the_usual_form_is_refused() {
+        let uuid = "0123abcd-4567-89ef-0123-456789abcdef";
+        assert!(is_uuid(uuid));
+        for place in 0..uuid.len() {
+            for other in ["-", "g", "G", "/", ".", " ", "é", ""] {
+                let text = format!("{}{other}{}", &uuid[..place], &uuid[place + 1..]);
+                let is_right = text.len() == 36 && uuid::Uuid::try_parse(&text).is_ok();
+                assert_eq!(is_uuid(&text), is_right, "{text}");
+            }
+        }
+        let uuid = uuid::Uuid::nil();
+        for text in [String::new(), uuid.simple().to_string(), uuid.braced().to_string(), uuid.urn().to_string(), "é".repeat(18)]
+        {
+            assert!(!is_uuid(&text), "{text}");
+        }
+    }
 }
