@@ -12,6 +12,7 @@ pub(crate) mod clock;
 pub(crate) mod disk;
 pub(crate) mod env;
 pub(crate) mod exit;
+pub(crate) mod flag;
 pub(crate) mod life_dir;
 pub(crate) mod lock;
 pub(crate) mod process;

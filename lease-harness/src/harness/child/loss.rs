@@ -1,9 +1,11 @@
 //! Telling whoever works under a lease that it is lost.
 
 use std::fmt;
-use std::io::{self, PipeReader, PipeWriter, Write};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::sys::flag::Flag;
 
 /// Tells of the loss of a lease: readable when it happened, with the sentence for people.
 ///
@@ -16,9 +18,7 @@ pub struct LossWatch {
 struct LossInner {
     reason: OnceLock<String>,
     hooks: Mutex<Vec<Hook>>,
-    /// Gets one byte that nobody takes out, and so stays readable.
-    told: PipeReader,
-    tell: PipeWriter,
+    told: Flag,
 }
 
 /// What is done about a loss.
@@ -35,17 +35,16 @@ impl LossWatch {
     ///
     /// # Errors
     ///
-    /// If the process may not have two more descriptors.
+    /// If the process may not have another descriptor.
     pub fn new() -> io::Result<Self> {
-        let (told, tell) = io::pipe()?;
-        Ok(Self { inner: Arc::new(LossInner { reason: OnceLock::new(), hooks: Mutex::default(), told, tell }) })
+        let told = Flag::new()?;
+        Ok(Self { inner: Arc::new(LossInner { reason: OnceLock::new(), hooks: Mutex::default(), told }) })
     }
 
     /// Says that the lease is lost, and why: a sentence for people that names the slot. The first reason stays.
     pub fn declare(&self, reason: impl Into<String>) {
         if self.inner.reason.set(reason.into()).is_ok() {
-            // One byte goes into a pipe of ours that is empty and has a reader.
-            let _ = (&self.inner.tell).write_all(b"!");
+            self.inner.told.raise();
             self.call_hooks();
         }
     }
