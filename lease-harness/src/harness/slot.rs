@@ -14,6 +14,7 @@ use super::grants;
 use crate::json::{Json, plain_text};
 use crate::pool::{self, Cleaned, HELD_RUN, HeldSlot, Pool, RUN_TOKEN, SlotDef};
 use crate::store::{self, Env, Found, Released};
+use crate::sys::process::own_number;
 
 /// A held slot. Its lease is kept alive by the process's heartbeat thread; dropping it gives it back.
 ///
@@ -59,7 +60,7 @@ impl Slot {
             loss.declare(reason);
         }
         let mut slot = Self {
-            process: std::process::id(),
+            process: own_number(),
             slot: grant.slot().clone(),
             owner: grant.owner().to_owned(),
             token: grant.token().to_owned(),
@@ -104,7 +105,7 @@ impl Slot {
         let loss = loss_watch()?;
         let (owner, token, about) = (owner.to_owned(), token.to_owned(), about(&pool, &slot));
         let mut slot = Self {
-            process: std::process::id(),
+            process: own_number(),
             slot,
             owner,
             token,
@@ -331,7 +332,7 @@ impl Slot {
     }
 
     fn give_back(&mut self) -> Result<(), SlotError> {
-        if self.process != std::process::id() {
+        if self.process != own_number() {
             // The heart that it belongs to did not come along, so it must not be stopped either.
             std::mem::forget(self.held.take());
             let message = "a fork cannot give back the slot that its parent holds";
