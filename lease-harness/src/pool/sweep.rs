@@ -192,7 +192,10 @@ impl Pool {
         match found {
             Found::Free => return Ok(SlotSeen::Free),
             Found::Lease(record) if !self.store.is_dead(slot.kind(), &record, self.store.now_ms()) => {
-                self.store.clear_guard(slot.kind());
+                // A holder with a proof of life gets past the guard of somebody who is gone by itself.
+                if record.alive().is_none() {
+                    self.store.clear_guard(slot.kind());
+                }
                 return Ok(SlotSeen::Held(record));
             }
             Found::Lease(record) if !self.end_survivors(slot, &record) => return Ok(SlotSeen::InUse),
