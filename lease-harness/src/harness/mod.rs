@@ -49,7 +49,7 @@ pub use slot::Slot;
 #[cfg(feature = "claims")]
 pub use status::status_document;
 pub use turns::NEXTEST_GROUPS;
-pub use who::session_text;
+pub use who::{Worktrees, session_text};
 
 pub(crate) use crate::store::{put_off, quiesce, resume};
 pub(crate) use crate::sys::exit::{at_exit, exit_now};

@@ -1,6 +1,8 @@
 //! Who asks, and what for, when nobody said so.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::store::Env;
 use crate::sys::process;
@@ -29,7 +31,27 @@ pub(super) fn session(env: &Env) -> String {
 #[must_use]
 pub fn session_text(dir: Option<&Path>, package: Option<&str>, what: Option<&str>) -> String {
     let worktree = dir.map(|dir| folder_name(&worktree(dir)));
-    [worktree.as_deref(), package, what].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    text_of(worktree.as_deref(), package, what)
+}
+
+fn text_of(worktree: Option<&str>, package: Option<&str>, what: Option<&str>) -> String {
+    [worktree, package, what].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// Worktrees by the folders in them, for who names sessions again and again: each folder is looked around once.
+#[derive(Debug, Default)]
+pub struct Worktrees(Mutex<HashMap<PathBuf, String>>);
+
+impl Worktrees {
+    /// As [`session_text`].
+    #[must_use]
+    pub fn session_text(&self, dir: &Path, package: Option<&str>, what: Option<&str>) -> String {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains_key(dir) {
+            known.insert(dir.to_owned(), folder_name(&worktree(dir)));
+        }
+        text_of(known.get(dir).map(String::as_str), package, what)
+    }
 }
 
 fn worktree(cwd: &Path) -> PathBuf {
@@ -58,5 +80,10 @@ mod tests {
         assert_eq!(session_text(Some(&deep), Some("api"), Some("db::works")), "feature-x api db::works");
         assert_eq!(session_text(Some(&deep), None, Some("psql")), "feature-x psql");
         assert_eq!(session_text(None, Some("api"), None), "api");
+        let worktrees = Worktrees::default();
+        for dir in [&deep, &tree, &deep] {
+            let text = worktrees.session_text(dir, Some("api"), None);
+            assert_eq!(text, session_text(Some(dir), Some("api"), None));
+        }
     }
 }

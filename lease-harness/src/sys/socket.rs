@@ -20,6 +20,13 @@ pub(crate) fn connect_to(path: &Path) -> io::Result<UnixStream> {
     reach(path, |path| UnixStream::connect(path))
 }
 
+/// Lets nobody wait for who connects, now or later: whoever does is told of an error. Where the system has no such thing
+/// (it is Linux that has it) they wait on.
+pub(crate) fn stop_listening(listener: &UnixListener) {
+    // SAFETY: the call takes numbers, and the descriptor is open.
+    unsafe { libc::shutdown(listener.as_raw_fd(), libc::SHUT_RDWR) };
+}
+
 /// The system takes some hundred bytes; a longer path is shortened by a descriptor of its folder.
 fn reach<T>(path: &Path, with: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
     match (with(path), path.parent(), path.file_name()) {
@@ -118,6 +125,20 @@ mod tests {
         let file = File::open("/dev/null").unwrap();
         assert!(left_to_us(file.as_raw_fd()).is_err());
         assert!(left_to_us(RawFd::MAX).is_err());
+    }
+
+    #[test]
+    fn nobody_waits_where_nobody_listens_any_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let listener = listen_at(&dir.path().join("slots")).unwrap();
+        std::thread::scope(|scope| {
+            let waiting: Vec<_> = (0..3).map(|_| scope.spawn(|| listener.accept().is_err())).collect();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            stop_listening(&listener);
+            assert!(waiting.into_iter().all(|waits| waits.join().unwrap()));
+        });
+        assert!(listener.accept().is_err());
+        assert!(connect_to(&dir.path().join("slots")).is_err());
     }
 
     #[test]

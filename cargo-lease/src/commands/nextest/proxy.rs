@@ -4,17 +4,18 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use lease_harness::harness::{Asker, Ended, RunFolder, SlotProxy, session_text};
-use lease_harness::{SlotError, SlotRequest};
+use lease_harness::SlotError;
+use lease_harness::harness::{Asker, Ended, RunFolder, SlotProxy, Worktrees};
 
 use super::super::cargo::{AskAt, Holder, Plan, PoolAt};
 use super::super::held::{StartedBy, run_watched};
 use super::super::hold::Guard;
 use super::small_runner;
 use crate::exit::{self, Failure};
-use crate::resolve::{Settings, Surroundings, Wrap};
+use crate::resolve::{Surroundings, Wrap};
 
-/// Begins to hold slots for tests, and what their runners are told of that, if that can be done: otherwise each has a process of ours around it.
+/// Begins to hold slots for tests, and what their runners are told of that, if that can be done: otherwise each has a process of
+/// ours around it.
 ///
 /// A pool's commands run in the surroundings of the test and speak in its output, so that the process around the test starts
 /// them; in a slot that belongs to somebody around this run nothing is held at all.
@@ -26,22 +27,21 @@ pub(super) fn start(plan: &Plan, folder: &RunFolder, around: &Surroundings) -> O
     // Cargo's configuration takes only text.
     let text = |path: PathBuf| path.into_os_string().into_string().ok();
     let socket = text(SlotProxy::socket(folder))?;
-    let (settings, file) = (plan.settings.clone(), file.clone());
-    let proxy = SlotProxy::start(folder, move |asker| request(&settings, asker, &file)).ok()?;
+    let (settings, file, worktrees) = (plan.settings.clone(), file.clone(), Worktrees::default());
+    let request = move |asker: &Asker| {
+        let request = settings.request(&file);
+        match settings.session {
+            Some(_) => request,
+            None => request.session(worktrees.session_text(&asker.folder, asker.package.as_deref(), Some(&asker.what))),
+        }
+    };
+    let proxy = SlotProxy::start(folder, request).ok()?;
     Some((proxy, AskAt { socket, small_runner: small_runner::place_in(folder).and_then(text) }))
 }
 
 /// Whether somebody around us holds slots: who may join them, or keeps them while it waits, does so itself.
 pub(in crate::commands) fn is_under_grants(around: &Surroundings) -> bool {
     around.var_os("LEASE_GRANTS").is_some()
-}
-
-fn request(settings: &Settings, asker: &Asker, pool_file: &std::path::Path) -> SlotRequest {
-    let request = settings.request(pool_file);
-    if settings.session.is_some() {
-        return request;
-    }
-    request.session(session_text(Some(&asker.folder), asker.package.as_deref(), Some(&asker.what)))
 }
 
 /// Runs the tests to their end, and gives back what is still held then.

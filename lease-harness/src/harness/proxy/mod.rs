@@ -28,8 +28,8 @@ use super::run_notes::RunFolder;
 use super::slot::Slot;
 use crate::pool::Pool;
 use crate::store::Env;
-use crate::sys::process::{Process, are_outcomes_told, most_descriptors, sleep_until_readable};
-use crate::sys::socket::{listen_at, peer};
+use crate::sys::process::{Process, are_outcomes_told, is_any_gone, most_descriptors, sleep_until_readable};
+use crate::sys::socket::{listen_at, peer, stop_listening};
 use wire::Kind;
 
 /// The socket in the run's folder.
@@ -90,9 +90,10 @@ impl SlotProxy {
         let any = ask(&Asker::this(PathBuf::from("/"), None, String::new()));
         let pool = any.open()?;
         let text = |path: &Path| path.to_str().unwrap_or_default().to_owned();
-        let proxied = Proxied { file: text(any.file()), store: text(pool.store().dir()), owner: any.owner_name(&pool)? };
+        let owner = any.owner_name(&pool)?;
+        let proxied = Proxied { file: text(any.file()), store: text(pool.store().dir()), owner: owner.clone() };
         let cannot = |error| SlotError::new(SlotErrorKind::Internal, format!("cannot listen for tests: {error}"));
-        let shared = Shared::listening(folder, pool, Box::new(ask)).map_err(cannot)?;
+        let shared = Shared::listening(folder, pool, owner, Box::new(ask)).map_err(cannot)?;
         Ok(Self { shared, folder: folder.path().to_owned(), proxied })
     }
 
@@ -123,9 +124,8 @@ impl Drop for SlotProxy {
 
 /// What the threads have in common. Each of them listens, then looks after the one who came until that one has ended.
 struct Shared {
+    /// The system wakes one of those who listen for each who asks.
     listener: UnixListener,
-    /// Whoever has it listens.
-    ears: Mutex<()>,
     /// How many listen or are about to.
     n_idle: AtomicUsize,
     workers: Mutex<Vec<JoinHandle<()>>>,
@@ -135,6 +135,8 @@ struct Shared {
     given_back: Condvar,
     failures: Mutex<Vec<SlotError>>,
     pool: Pool,
+    /// Who asks for the tests, if nobody says so.
+    owner: String,
     ask: Ask,
     /// The run is over: nobody waits any more.
     given_up: Arc<AtomicBool>,
@@ -150,20 +152,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    fn listening(folder: &RunFolder, pool: Pool, ask: Ask) -> io::Result<Arc<Self>> {
+    fn listening(folder: &RunFolder, pool: Pool, owner: String, ask: Ask) -> io::Result<Arc<Self>> {
         let listener = listen_at(&SlotProxy::socket(folder))?;
-        // Who was woken by something else must not be kept by it.
-        listener.set_nonblocking(true)?;
         let (ended, end) = io::pipe()?;
         let shared = Arc::new(Self {
             listener,
-            ears: Mutex::default(),
             n_idle: AtomicUsize::default(),
             workers: Mutex::default(),
             served: Mutex::default(),
             given_back: Condvar::new(),
             failures: Mutex::default(),
             pool,
+            owner,
             ask,
             given_up: Arc::default(),
             grace: OnceLock::new(),
@@ -208,15 +208,13 @@ impl Shared {
 
     /// The next who asks; none once the run is over.
     fn listen(&self) -> Option<UnixStream> {
-        let _ears = lock(&self.ears);
         loop {
-            let woken = sleep_until_readable(&[Some(self.listener.as_fd()), Some(self.ended.as_fd())], None);
+            let heard = self.listener.accept();
             if self.is_over() {
                 return None;
             }
-            match woken.and_then(|()| self.listener.accept()) {
+            match heard {
                 Ok((stream, _)) => return Some(stream),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => thread::sleep(PAUSE),
             }
         }
@@ -237,8 +235,7 @@ impl Shared {
     fn wait_for_those_before(&self, process: &Arc<Process>) {
         let mut served = lock(&self.served);
         let is_before = |served: &[Arc<Process>]| {
-            let before = served.iter().take_while(|other| !Arc::ptr_eq(other, process));
-            before.into_iter().any(|other| other.is_gone())
+            is_any_gone(served.iter().take_while(|other| !Arc::ptr_eq(other, process)).map(Arc::as_ref))
         };
         while is_before(&served) {
             served = self.given_back.wait(served).unwrap_or_else(PoisonError::into_inner);
@@ -247,8 +244,8 @@ impl Shared {
 
     fn acquire(&self, asker: &Asker, process: &Arc<Process>, stream: &Arc<UnixStream>) -> Option<Slot> {
         let env = Env::Fixed(asker.env.iter().cloned().collect());
-        let request = (self.ask)(asker).of_pool(self.pool.clone()).for_process(Arc::clone(process), env);
-        let request = request.give_up_when(Arc::clone(&self.given_up));
+        let request = (self.ask)(asker).of_pool(self.pool.clone()).or_owner(&self.owner);
+        let request = request.for_process(Arc::clone(process), env).give_up_when(Arc::clone(&self.given_up));
         let told = Arc::clone(stream);
         let request = request.on_wait(move |waiting| {
             let texts = asking::told_of_wait(waiting);
@@ -285,6 +282,10 @@ impl Shared {
     fn wait_for_end(&self, slot: &Slot, process: &Process) -> bool {
         let loss = slot.loss_watch();
         loop {
+            let awaited = [process.end_fd(), Some(loss.as_fd()), Some(self.ended.as_fd())];
+            if sleep_until_readable(&awaited, None).is_err() {
+                thread::sleep(PAUSE);
+            }
             if process.is_gone() {
                 return process.outcome_within(REAPED_WITHIN).is_some_and(|outcome| outcome.code().is_some());
             }
@@ -295,10 +296,6 @@ impl Shared {
             if self.is_over() {
                 let _ = process.sleep_until_gone(Instant::now() + self.grace.get().copied().unwrap_or_default());
                 return false;
-            }
-            let awaited = [process.end_fd(), Some(loss.as_fd()), Some(self.ended.as_fd())];
-            if sleep_until_readable(&awaited, None).is_err() {
-                thread::sleep(PAUSE);
             }
         }
     }
@@ -316,6 +313,7 @@ impl Shared {
             self.given_up.store(true, Ordering::Release);
         }
         drop(lock(&self.end).take());
+        stop_listening(&self.listener);
         let workers = std::mem::take(&mut *lock(&self.workers));
         for worker in workers {
             // A panic has been told where it happened.
@@ -350,7 +348,6 @@ fn most_at_once() -> usize {
 
 /// Who is at the other end, and his process.
 fn heard(stream: &UnixStream) -> Option<(Asker, Process)> {
-    stream.set_nonblocking(false).ok()?;
     stream.set_read_timeout(Some(ASKS_WITHIN)).ok()?;
     stream.set_write_timeout(Some(HEARS_WITHIN)).ok()?;
     let (Kind::Asks, texts) = wire::receive(&mut BufReader::new(stream)).ok()? else { return None };

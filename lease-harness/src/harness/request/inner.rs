@@ -23,6 +23,13 @@ impl SlotRequest {
         self
     }
 
+    /// Who asks, if nobody said so.
+    #[must_use]
+    pub(in crate::harness) fn or_owner(mut self, owner: &str) -> Self {
+        self.owner.get_or_insert_with(|| owner.to_owned());
+        self
+    }
+
     pub(in crate::harness) fn holding(mut self, kinds: Vec<String>) -> Self {
         self.holds = kinds;
         self

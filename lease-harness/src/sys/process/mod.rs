@@ -222,11 +222,21 @@ fn poll_until(entries: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<
     }
 }
 
+/// Whether one of these has ended, by a single question to the system.
+pub(crate) fn is_any_gone<'a>(processes: impl Iterator<Item = &'a Process> + Clone) -> bool {
+    let fds = processes.clone().filter_map(Process::end_fd);
+    let mut entries: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    is_one_ready(&mut entries) || processes.filter(|process| process.fd.is_none()).any(Process::is_gone)
+}
+
 /// Whether there is something to read, or nothing will come any more.
 pub(crate) fn is_readable(fd: BorrowedFd<'_>) -> bool {
-    let mut entry = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    is_one_ready(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)])
+}
+
+fn is_one_ready(entries: &mut [PollFd<'_>]) -> bool {
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    matches!(poll(&mut entry, Some(&at_once)), Ok(n_ready) if 0 < n_ready)
+    !entries.is_empty() && matches!(poll(entries, Some(&at_once)), Ok(n_ready) if 0 < n_ready)
 }
 
 /// The signal with this number; none if it has no name on this system, as real-time signals have none.
