@@ -36,6 +36,8 @@ use wire::Kind;
 const SOCKET: &str = "slots";
 /// Who connects says at once what he wants.
 const ASKS_WITHIN: Duration = Duration::from_secs(2);
+/// In about so many bytes; to get room for many more takes longer than to read twice.
+const ASKS_WITH: usize = 1000;
 /// Who is stopped and does not read is not told again and again where it stands.
 const HEARS_WITHIN: Duration = Duration::from_millis(100);
 /// How long the parent of a test may take to learn how that has ended. One that is itself stopped must not keep a slot.
@@ -350,7 +352,7 @@ fn most_at_once() -> usize {
 fn heard(stream: &UnixStream) -> Option<(Asker, Process)> {
     stream.set_read_timeout(Some(ASKS_WITHIN)).ok()?;
     stream.set_write_timeout(Some(HEARS_WITHIN)).ok()?;
-    let (Kind::Asks, texts) = wire::receive(&mut BufReader::new(stream)).ok()? else { return None };
+    let (Kind::Asks, texts) = wire::receive(&mut BufReader::with_capacity(ASKS_WITH, stream)).ok()? else { return None };
     Some((Asker::of_texts(texts)?, peer(stream).ok()?))
 }
 
