@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, btree_map};
 use std::sync::Arc;
 use std::{iter, slice, vec};
 
-use super::Json;
+use super::{Json, print};
 
 /// Most objects have no more members than this; then looking at all of them is the fastest way to find one.
 const FEW: usize = 16;
@@ -111,6 +111,16 @@ impl Object {
                 many.members.remove(&place).map(|(_, value)| value)
             }
         }
+    }
+
+    /// The compact text, as `JSON.stringify(object)`.
+    pub fn to_text(&self) -> String {
+        print::print_object(self, None)
+    }
+
+    /// The text for people, as `JSON.stringify(object, null, 2)`: no newline at the end.
+    pub fn to_pretty(&self) -> String {
+        print::print_object(self, Some(2))
     }
 
     /// The members in order.

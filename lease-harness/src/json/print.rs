@@ -22,6 +22,14 @@ pub(super) fn print(value: &Json, indent: Option<usize>) -> String {
     out.text
 }
 
+/// The same for an object that need not be part of a document.
+pub(super) fn print_object(members: &Object, indent: Option<usize>) -> String {
+    let mut out = Printer { text: String::with_capacity(USUAL_LEN), indent, depth: 0 };
+    let first = out.begin_object(members);
+    out.finish(first);
+    out.text
+}
+
 /// The text of an object with one member, a list of objects, which need not be parts of a document for that.
 pub(super) fn print_list<'a>(key: &str, items: impl ExactSizeIterator<Item = &'a Object>, indent: Option<usize>) -> String {
     let mut out = Printer { text: String::new(), indent, depth: 0 };

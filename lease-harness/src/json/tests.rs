@@ -194,6 +194,8 @@ fn the_text_for_people_has_two_spaces_a_level() {
   ]
 }"#;
     assert_eq!(value.to_pretty(), pretty);
+    let members = value.as_object().unwrap();
+    assert_eq!((members.to_pretty(), members.to_text()), (pretty.to_owned(), value.to_text()));
     assert_eq!(Json::parse(pretty).unwrap(), value);
     assert_eq!(Json::from("x").to_pretty(), "\"x\"");
 }

@@ -137,7 +137,7 @@ impl Pool {
     /// The grant file of a request whose id may become a file name.
     pub(super) fn grant_path(&self, request_id: &str) -> Option<PathBuf> {
         let made_here = clock::is_uuid(request_id) || !self.store.has_additions() && store::is_kind(request_id);
-        made_here.then(|| self.path(FOLDER).join(format!("{request_id}.json")))
+        made_here.then(|| self.path_of(&[FOLDER, "/", request_id, ".json"]))
     }
 
     pub(super) fn write_grant(&self, request_id: &str, document: &Json) -> PoolResult<()> {
@@ -152,7 +152,7 @@ impl Pool {
     pub(super) fn grant_to_unknown(&self, granted: &Granted<'_>) -> StoreResult<Grant> {
         let grant = Grant::new(granted, self.store.now_ms());
         if let Some(path) = self.grant_path(granted.request_id) {
-            let text = grant.to_json().to_pretty() + "\n";
+            let text = grant.document.to_pretty() + "\n";
             disk::with_folder(&self.path(FOLDER), || disk::write_new(&path, text.as_bytes()))?;
         }
         Ok(grant)

@@ -35,7 +35,7 @@ mod waiting;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ pub(crate) use marks::{
 };
 pub(crate) use nudge::NUDGE_MARK;
 
-use crate::json::{Json, Object, number_from_text};
+use crate::json::{Json, number_from_text};
 use crate::store::{self, Beat, Beaten, Env, LeaseStore};
 use crate::sys::clock::SharedTime;
 use crate::sys::disk::{self, Stamp};
@@ -93,6 +93,7 @@ pub struct PoolOptions {
 #[derive(Clone)]
 pub struct Pool {
     file: Arc<PoolFile>,
+    dir: Arc<Path>,
     /// What the file says to others who use the pool, worked out at the first grant.
     description: Arc<OnceLock<String>>,
     /// The places of the slots by their kinds, for when they are many.
@@ -125,6 +126,7 @@ impl Pool {
     pub fn open(file: PoolFile, store: LeaseStore, options: PoolOptions) -> PoolResult<Self> {
         let ttl_minutes = options.ttl_minutes.map_or_else(|| ttl_from_env(&options.env), |minutes| Ok(Some(minutes)))?;
         Ok(Self {
+            dir: disk::path_in(store.dir(), &[file.name()]).into(),
             file: Arc::new(file),
             description: Arc::default(),
             places: Arc::default(),
@@ -162,7 +164,7 @@ impl Pool {
     /// The pool's directory in the store.
     #[must_use]
     pub fn dir(&self) -> PathBuf {
-        self.store.dir().join(self.file.name())
+        self.dir.to_path_buf()
     }
 
     /// Lifetime in minutes of a grant without a heartbeat.
@@ -180,20 +182,24 @@ impl Pool {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.dir().join(name)
+        self.path_of(&[name])
+    }
+
+    /// The same with a name in parts.
+    fn path_of(&self, name: &[&str]) -> PathBuf {
+        disk::path_in(&self.dir, name)
     }
 
     /// Writes a file of the pool's folder whole.
     fn write_file(&self, name: &str, text: &str) -> PoolResult<()> {
         let path = self.path(name);
         let folder = path.parent().unwrap_or(&path);
-        let temporary = || folder.join(format!("{}{}", store::TEMPORARY, self.store.ids().fresh()));
+        let temporary = || disk::path_in(folder, &[store::TEMPORARY, &self.store.ids().fresh()]);
         Ok(disk::with_folder(folder, || disk::replace(&path, temporary(), text.as_bytes()))?)
     }
 
     fn journal(&self, event: &str, story: impl IntoIterator<Item = (&'static str, Json)>) {
-        let members: Object = story.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-        store::note(&self.path(JOURNAL), self.store.now_ms(), event, members);
+        store::note(&self.path(JOURNAL), self.store.now_ms(), event, story);
     }
 
     /// The same for an event that the format does not know.

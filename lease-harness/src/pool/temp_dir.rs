@@ -66,7 +66,7 @@ impl Pool {
     /// Removes the folder of a grant that has ended. Where there is none, there is no record of it either, or one for the
     /// collector.
     pub(super) fn forget_temp_dir(&self, kind: &str, fence: u64) {
-        if disk::is_folder(&self.path(FOLDER).join(name_of(kind, fence))) {
+        if disk::is_folder(&self.path_of(&[FOLDER, "/", &name_of(kind, fence)])) {
             let _ = self.remove_temp_dir(kind, fence);
         }
     }

@@ -145,7 +145,7 @@ pub(crate) fn vital(dir: &Path, id: &str) -> Vital {
     if !clock::is_uuid(id) {
         return Vital::Unknown;
     }
-    match lock::try_existing(&dir.join(FOLDER).join(id)) {
+    match lock::try_existing(&disk::path_in(dir, &[FOLDER, "/", id])) {
         Ok(Tried::Free(file)) => Vital::Dead(Remains(file)),
         Ok(Tried::Held(found)) => {
             found.modified().map_or(Vital::Unknown, |modified| Vital::Alive { silent_for: disk::age(modified) })

@@ -16,9 +16,26 @@ pub(crate) fn iso(ms: f64) -> Option<String> {
     let ms = ms.trunc() as i64;
     let (days, of_day) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
     let (year, month, day) = civil_from_days(days);
-    let year = if (0..=9999).contains(&year) { format!("{year:04}") } else { format!("{}{:06}", sign(year), year.abs()) };
     let (hours, minutes, seconds) = (of_day / 3_600_000, of_day / 60_000 % 60, of_day / 1000 % 60);
-    Some(format!("{year}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{:03}Z", of_day % 1000))
+    let mut text = *b"0000-00-00T00:00:00.000Z";
+    for (end, number) in [(4, year), (7, month), (10, day), (13, hours), (16, minutes), (19, seconds), (23, of_day % 1000)] {
+        write_before(end, number, &mut text);
+    }
+    let text = String::from_utf8_lossy(&text);
+    if (0..=9999).contains(&year) {
+        return Some(text.into_owned());
+    }
+    Some(format!("{}{:06}{}", sign(year), year.abs(), &text[4..]))
+}
+
+/// Writes a number over the zeros before a place, as far as there are some.
+fn write_before(end: usize, number: i64, text: &mut [u8]) {
+    let (mut place, mut rest) = (end, number.unsigned_abs());
+    while 0 < place && text[place - 1] == b'0' {
+        place -= 1;
+        text[place] += (rest % 10) as u8;
+        rest /= 10;
+    }
 }
 
 fn sign(year: i64) -> char {
@@ -164,6 +181,10 @@ mod tests {
         for (text, ms) in [
             ("1970-01-01T00:00:00.000Z", 0.0),
             ("2025-10-09T08:53:20.000Z", 1_760_000_000_000.0),
+            ("0000-01-01T00:00:00.001Z", -62_167_219_199_999.0),
+            ("9999-12-31T23:59:59.999Z", 253_402_300_799_999.0),
+            ("+010000-01-01T00:00:00.000Z", 253_402_300_800_000.0),
+            ("-000001-12-31T23:59:59.999Z", -62_167_219_200_001.0),
             ("2000-02-29T23:59:59.999Z", 951_868_799_999.0),
             ("1969-12-31T23:59:59.999Z", -1.0),
             ("+275760-09-13T00:00:00.000Z", 8.64e15),

@@ -66,7 +66,7 @@ fn last_in(counter: &File) -> io::Result<Option<u64>> {
 }
 
 fn path_of(dir: &Path, kind: &str) -> PathBuf {
-    dir.join(FOLDER).join(kind)
+    disk::path_in(dir, &[FOLDER, "/", kind])
 }
 
 fn read_counter(bytes: &[u8], boot: &str) -> Option<u64> {

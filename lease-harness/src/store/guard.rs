@@ -74,7 +74,7 @@ impl<'store> Guard<'store> {
 
     /// Gives the room back if it is not where it was.
     fn enter_by(store: &'store LeaseStore, kind: &str, mut room: Room) -> StoreResult<Result<Self, Room>> {
-        let place = store.dir().join(format!("{GUARD}{kind}"));
+        let place = disk::path_in(store.dir(), &[GUARD, kind]);
         match wait_to_enter(store, kind, &place, &mut room) {
             Ok(true) => Ok(Ok(Guard { store, entered: clock::since_boot(), place, room: Some(room) })),
             Ok(false) => Ok(Err(room)),

@@ -10,14 +10,12 @@ use crate::sys::disk;
 ///
 /// A journal is a story for people. What it tells has already happened when it is written, so a full disk may cost the
 /// line but never the deed. Its folder is made if there is none.
-pub(crate) fn note(journal: &Path, at_ms: i64, event: &str, rest: Object) {
+pub(crate) fn note<K: Into<String>>(journal: &Path, at_ms: i64, event: &str, rest: impl IntoIterator<Item = (K, Json)>) {
     let mut line = Object::new();
     line.insert("at", Json::from(iso(at_ms)));
     line.insert("event", Json::from(event));
-    for (key, value) in rest {
-        line.insert(key, value);
-    }
-    let line = Json::Object(line).to_text();
+    line.extend(rest);
+    let line = line.to_text();
     let folder = journal.parent().unwrap_or(journal);
     let _ = disk::with_folder(folder, || disk::append_line(journal, &line));
 }

@@ -416,7 +416,7 @@ impl LeaseStore {
     }
 
     fn path(&self, kind: &str) -> PathBuf {
-        self.dir().join(file_name(kind))
+        disk::path_in(self.dir(), &[kind, RECORD])
     }
 
     pub(crate) fn found(&self, kind: &str) -> StoreResult<Found> {
@@ -424,7 +424,7 @@ impl LeaseStore {
     }
 
     fn write(&self, kind: &str, record: &Record) -> StoreResult<Written> {
-        let temporary = self.dir().join(format!("{TEMPORARY}{kind}-{}", self.inner.ids.fresh()));
+        let temporary = disk::path_in(self.dir(), &[TEMPORARY, kind, "-", &self.inner.ids.fresh()]);
         Ok(Written::write(temporary, record.to_file_text().as_bytes())?)
     }
 
@@ -436,7 +436,7 @@ impl LeaseStore {
     }
 
     fn journal(&self, now: i64, event: &str, rest: Object) {
-        note(&self.dir().join(JOURNAL), now, event, rest);
+        note(&disk::path_in(self.dir(), &[JOURNAL]), now, event, rest);
     }
 }
 

@@ -104,7 +104,7 @@ impl Record {
     }
 
     pub(super) fn to_file_text(&self) -> String {
-        let mut text = self.to_json().to_pretty();
+        let mut text = self.members.to_pretty();
         text.push('\n');
         text
     }

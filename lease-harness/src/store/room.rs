@@ -129,7 +129,7 @@ impl Room {
     /// Whether what has our name is the room that we made, as far as that can be told without reading: another one may have come
     /// into our hands.
     pub(super) fn is_itself(&self) -> bool {
-        self.holder.is_some() && disk::stamp(&self.path.join(HOLDER)) == self.holder
+        self.holder.is_some() && disk::stamp(&disk::path_in(&self.path, &[HOLDER])) == self.holder
     }
 
     /// Leaves it to whoever needs one next. Only as long as our proof of life is there to be seen: without it whoever clears up

@@ -1,5 +1,7 @@
 //! Files: whole reads, replacing writes, renames that refuse to replace, appended lines.
 
+mod path;
+
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,6 +14,8 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
+
+pub(crate) use path::path_in;
 
 /// A call to the file system that failed: what, where, why.
 #[derive(Debug)]
