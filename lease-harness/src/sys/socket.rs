@@ -44,6 +44,9 @@ fn reach<T>(path: &Path, with: impl Fn(&Path) -> io::Result<T>) -> io::Result<T>
 /// When the descriptor is none, or not that of such a socket.
 #[cfg(target_os = "linux")]
 pub(crate) fn left_to_us(descriptor: RawFd) -> io::Result<UnixStream> {
+    if descriptor < 0 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
     // SAFETY: only looked at, and closed by nobody meanwhile.
     let looked_at = unsafe { BorrowedFd::borrow_raw(descriptor) };
     let mut domain: libc::c_int = 0;
@@ -124,7 +127,7 @@ mod tests {
         assert_eq!(said, "x");
         let file = File::open("/dev/null").unwrap();
         assert!(left_to_us(file.as_raw_fd()).is_err());
-        assert!(left_to_us(RawFd::MAX).is_err());
+        assert!([RawFd::MAX, -1].into_iter().all(|none| left_to_us(none).is_err()));
     }
 
     #[test]
