@@ -30,6 +30,7 @@ const OPTIONS: [&str; 12] = [
 fn main() {
     println!("cargo::rerun-if-changed={SOURCES}");
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
     let place = PathBuf::from(variable("OUT_DIR")).join("small-runner");
     let built = if is_known_system() { build(&place) } else { Ok(false) };
     if let Err(why) = &built {
@@ -42,7 +43,8 @@ fn main() {
 
 /// Whether the program speaks to this kernel and processor.
 fn is_known_system() -> bool {
-    variable("CARGO_CFG_TARGET_OS") == "linux" && variable("CARGO_CFG_TARGET_ARCH") == "x86_64"
+    let target = ["OS", "ARCH", "POINTER_WIDTH"].map(|what| variable(&format!("CARGO_CFG_TARGET_{what}")));
+    target == ["linux", "x86_64", "64"]
 }
 
 fn build(place: &Path) -> Result<bool, String> {
@@ -57,7 +59,11 @@ fn build(place: &Path) -> Result<bool, String> {
     }
     let output = compiler.output().map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() { Ok(true) } else { Err(said.lines().next().unwrap_or("the compiler has failed").to_owned()) }
+    if output.status.success() { Ok(true) } else { Err(first_error(&said).to_owned()) }
+}
+
+fn first_error(said: &str) -> &str {
+    said.lines().find(|line| line.starts_with("error")).unwrap_or("the compiler has failed")
 }
 
 fn variable(name: &str) -> OsString {

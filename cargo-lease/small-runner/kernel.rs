@@ -6,6 +6,7 @@ use core::ffi::c_int;
 global_asm!(".globl _start", "_start:", "xor %ebp, %ebp", "mov %rsp, %rdi", "and $-16, %rsp", "call begin", options(att_syntax));
 
 mod number {
+    pub const WRITE: usize = 1;
     pub const CLOSE: usize = 3;
     pub const SOCKET: usize = 41;
     pub const CONNECT: usize = 42;
@@ -60,9 +61,42 @@ pub fn exit(code: c_int) -> ! {
 }
 
 /// Comes back if it cannot be.
-pub fn exec(program: *const u8, words: *const *const u8, env: *const *const u8) {
+pub fn exec(program: *const u8, words: *const *const u8, env: *const *const u8) -> Failure {
     // SAFETY: the kernel checks what it is given.
-    unsafe { call(number::EXECVE, [program as usize, words as usize, env as usize, 0, 0, 0]) };
+    Failure(unsafe { call(number::EXECVE, [program as usize, words as usize, env as usize, 0, 0, 0]) })
+}
+
+/// Why a program could not be started.
+#[derive(Clone, Copy)]
+pub struct Failure(isize);
+
+impl Failure {
+    pub const ABSENT: Self = Self(-2);
+    /// Too many words, or too long ones.
+    pub const TOO_MUCH: Self = Self(-7);
+
+    pub fn is_of_absence(self) -> bool {
+        self.0 == Self::ABSENT.0
+    }
+
+    /// For people, as the C library says it.
+    pub fn bytes(self) -> &'static [u8] {
+        match self.0 {
+            -2 => b"No such file or directory (os error 2)",
+            -7 => b"Argument list too long (os error 7)",
+            -8 => b"Exec format error (os error 8)",
+            -12 => b"Cannot allocate memory (os error 12)",
+            -13 => b"Permission denied (os error 13)",
+            -26 => b"Text file busy (os error 26)",
+            _ => b"the system does not start it",
+        }
+    }
+}
+
+/// On standard error.
+pub fn say(text: &[u8]) {
+    // SAFETY: so many bytes are there.
+    unsafe { call(number::WRITE, [2, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
 }
 
 /// The folder that we are in.

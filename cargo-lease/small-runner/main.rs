@@ -16,15 +16,18 @@ mod reply;
 mod room;
 mod text;
 
-use kernel::Stream;
+use kernel::{Failure, Stream};
 use reply::{Reply, envs_with};
 use room::{Filled, Room};
 use text::{Text, Texts};
 
 /// The words ahead of the options: this program, the large one, and what it is asked for.
 const OPTIONS_AT: usize = 3;
-/// What a shell says of a program that is not to be found.
+/// What a shell says of a program that cannot be run, and of one that is not to be found.
+const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
+/// So many texts an environment and a list of words may have together; a slot has far less than the rest of our lists.
+const MOST: usize = 1 << 13;
 
 /// What the parent is told of who asks, behind its folder, package and test; the parent has the same list.
 const TOLD: [&[u8]; 5] =
@@ -55,8 +58,16 @@ unsafe extern "C" fn begin(stack: *const usize) -> ! {
 
 /// Never comes back, since there is nothing else that could be done.
 fn become_large(words: Texts, env: Texts) -> ! {
-    words.from(1).exec(env);
-    kernel::exit(NOT_FOUND)
+    let failure = words.from(1).exec(env);
+    fail(words.get(1), failure)
+}
+
+/// Ends, and says why.
+fn fail(program: Option<Text>, failure: Failure) -> ! {
+    for part in [&b"error: cannot run "[..], program.map_or(&b"nothing"[..], Text::bytes), b": ", failure.bytes(), b"\n"] {
+        kernel::say(part);
+    }
+    kernel::exit(if failure.is_of_absence() { NOT_FOUND } else { CANNOT_RUN })
 }
 
 /// What is to be done, where that is within the small runner's powers.
@@ -88,6 +99,8 @@ impl Job {
         let test = words.from(dashes + 1);
         // Without one it would have to be looked for.
         test.get(0)?.bytes().iter().find(|byte| **byte == b'/')?;
+        // Who has asked must have room for what he is told.
+        (words.iter().count() + env.iter().count() < MOST).then_some(())?;
         match env.value_of(b"NEXTEST_TEST_PHASE")?.bytes() {
             b"list" => Some(Self { test, asks: None }),
             // Who holds slots around us is asked first.
@@ -108,13 +121,16 @@ impl Job {
         match Reply::wait(&stream, REPLY.take()) {
             Reply::Granted(pairs) => {
                 stream.close();
-                let Some(env) = envs_with(env, pairs) else { return };
-                self.test.exec(env);
+                let Some(env) = envs_with(env, pairs) else { fail(self.test.get(0), Failure::TOO_MUCH) };
+                let failure = self.test.exec(env);
                 // The large runner finds the slot in its environment, and says why the test cannot be started.
-                become_large(words, env);
+                words.from(1).exec(env);
+                fail(self.test.get(0), failure);
             }
+            Reply::TooMuch => fail(self.test.get(0), Failure::TOO_MUCH),
             Reply::Other => {
-                let _ = go_on_with(words, env, &stream, asks.dashes);
+                let failure = large_that_hears(words, &stream, asks.dashes).map_or(Failure::TOO_MUCH, |words| words.exec(env));
+                fail(words.get(1), failure);
             }
             Reply::None => stream.close(),
         }
@@ -142,18 +158,18 @@ impl Asks {
     }
 }
 
-/// Becomes the large runner, which hears what else there is to be heard.
-fn go_on_with(words: Texts, env: Texts, stream: &Stream, dashes: usize) -> Option<()> {
+/// The words of the large runner that hears what else there is to be heard.
+fn large_that_hears(words: Texts, stream: &Stream, dashes: usize) -> Option<Texts> {
     let mut word = Filled::new(WORD.take());
     word.push(b"--asked=")?;
     word.push_number(stream.number())?;
     word.push(b"\0")?;
     let options = words.between(1, dashes)?;
-    reply::list_of(options.chain([word.text()]).chain(words.from(dashes).iter()))?.exec(env);
-    Some(())
+    reply::list_of(options.chain([word.text()]).chain(words.from(dashes).iter()))
 }
 
 #[panic_handler]
 fn on_panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    kernel::exit(NOT_FOUND)
+    kernel::say(b"error: the small runner of cargo-lease has failed\n");
+    kernel::exit(CANNOT_RUN)
 }

@@ -20,6 +20,8 @@ pub enum Reply {
     Granted(Pairs),
     /// Something else, which is still to be read.
     Other,
+    /// A slot, with more than there is room for.
+    TooMuch,
     /// Nobody answers.
     None,
 }
@@ -35,7 +37,8 @@ impl Reply {
         }
         let mut n = 0;
         loop {
-            match room.get_mut(n..).and_then(|rest| stream.receive(rest)) {
+            let Some(rest) = room.get_mut(n..).filter(|rest| !rest.is_empty()) else { return Self::TooMuch };
+            match stream.receive(rest) {
                 None | Some(0) => return Self::None,
                 Some(more) => n += more,
             }

@@ -1,6 +1,6 @@
 //! Texts and lists of texts as the kernel gives and takes them.
 
-use super::kernel;
+use super::kernel::{self, Failure};
 
 /// A text that ends with a zero and stays for as long as the process.
 #[derive(Clone, Copy)]
@@ -88,9 +88,7 @@ impl Texts {
     }
 
     /// Becomes the program that the list begins with; comes back if that cannot be.
-    pub fn exec(self, env: Self) {
-        if let Some(program) = self.get(0) {
-            kernel::exec(program.place(), self.0, env.0);
-        }
+    pub fn exec(self, env: Self) -> Failure {
+        self.get(0).map_or(Failure::ABSENT, |program| kernel::exec(program.place(), self.0, env.0))
     }
 }

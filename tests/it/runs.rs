@@ -79,8 +79,8 @@ pub(crate) fn check_nothing_left(lab: &Lab) {
         age(&lab.store().join(&tidied));
     }
     run();
-    let left: Vec<_> = left(lab).into_iter().filter(|name| !is_half_written(name)).collect();
-    assert!(left.is_empty(), "left by the killed: {left:?}");
+    let (halves, left): (Vec<_>, Vec<_>) = left(lab).into_iter().partition(|name| is_half_written(name));
+    assert!(left.is_empty(), "left by the killed: {left:?}, beside {halves:?}");
     self::left(lab).iter().chain([&tidied]).for_each(|name| age(&lab.store().join(name)));
     run();
     lab.check_all_given_back();

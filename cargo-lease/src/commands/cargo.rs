@@ -13,6 +13,7 @@ use lease_harness::harness::{BetweenTests, Ended, PoolInfo, exec, exit_like};
 
 use super::held::{StartedBy, run_watched};
 use super::hold::{HeldSlots, for_run};
+use super::nextest::small_runner::SmallRunner;
 use crate::cli::{LeaseOptions, RUNNER, Reader, lease_option};
 use crate::exit::{self, Failure};
 use crate::inject::{self, AskedHost, CargoConfig, OwnWords};
@@ -119,7 +120,8 @@ impl<'a> Wrapping<'a> {
             // The run has its slots; no test has to wait for others than its own.
             Holder::Run(_) => Settings { wait: Wait::Forever, ..settings.clone() },
         };
-        let mut ours: Vec<String> = proxy.and_then(|proxy| proxy.small_runner.clone()).into_iter().collect();
+        let mut ours: Vec<String> =
+            proxy.and_then(|proxy| proxy.small_runner.as_ref()).map(|small| small.path().to_owned()).into_iter().collect();
         ours.push(path_text("program", &own_program()?)?.to_owned());
         ours.extend([RUNNER, reader.to_word()].map(str::to_owned));
         ours.extend(settings.to_words(&pool.file)?);
@@ -148,7 +150,7 @@ impl Wrapping<'_> {
 pub(super) struct AskAt {
     pub(super) socket: String,
     /// A program that does so and is small, to be put in front of ours.
-    pub(super) small_runner: Option<String>,
+    pub(super) small_runner: Option<SmallRunner>,
 }
 
 /// What is to be done, before anything is started.

@@ -323,8 +323,8 @@ pub(super) fn collect(store: &LeaseStore, name: &str) -> StoreResult<()> {
 
 /// Takes away the guard of a kind if a process died inside. What cannot be taken away stays.
 pub(super) fn clear(store: &LeaseStore, kind: &str) {
-    let name = format!("{GUARD}{kind}");
-    let _ = evict_dead(store, &name, &store.dir().join(&name));
+    let name = [GUARD, kind].concat();
+    let _ = evict_dead(store, &name, &disk::path_in(store.dir(), &[&name]));
 }
 
 /// Takes away the guard of a process that died inside, which else nobody would if its kind is not asked for again.

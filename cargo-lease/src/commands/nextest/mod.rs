@@ -7,7 +7,7 @@ mod program;
 pub(super) mod proxy;
 mod report;
 mod schedule;
-mod small_runner;
+pub(super) mod small_runner;
 mod test_command;
 
 use std::ffi::{OsStr, OsString};

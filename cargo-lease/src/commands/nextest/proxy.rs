@@ -10,7 +10,7 @@ use lease_harness::harness::{Asker, Ended, RunFolder, SlotProxy, Worktrees};
 use super::super::cargo::{AskAt, Holder, Plan, PoolAt};
 use super::super::held::{StartedBy, run_watched};
 use super::super::hold::Guard;
-use super::small_runner;
+use super::small_runner::SmallRunner;
 use crate::exit::{self, Failure};
 use crate::resolve::{Surroundings, Wrap};
 
@@ -36,7 +36,7 @@ pub(super) fn start(plan: &Plan, folder: &RunFolder, around: &Surroundings) -> O
         }
     };
     let proxy = SlotProxy::start(folder, request).ok()?;
-    Some((proxy, AskAt { socket, small_runner: small_runner::place_in(folder).and_then(text) }))
+    Some((proxy, AskAt { socket, small_runner: SmallRunner::provide() }))
 }
 
 /// Whether somebody around us holds slots: who may join them, or keeps them while it waits, does so itself.

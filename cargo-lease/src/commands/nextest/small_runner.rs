@@ -1,52 +1,61 @@
-//! The program that becomes most tests of a run: built beside this one, carried in it, and put into the folder of each run.
+//! The program that becomes most tests of a run: built beside this one, carried in it, and kept in memory for each run.
 
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
-
-use lease_harness::harness::RunFolder;
+use std::os::fd::AsRawFd;
+use std::process::{Command, Stdio, id};
 
 /// Empty where it could not be built.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/small-runner"));
 
-const TRIES: usize = 100;
-const PAUSE: Duration = Duration::from_millis(1);
-
-/// Puts it into the folder of a run. None if there is none, or it cannot be started there: then each test is started by a larger
-/// program, which does the same.
-pub(super) fn place_in(folder: &RunFolder) -> Option<PathBuf> {
-    let path = folder.path().join("runner");
-    (!PROGRAM.is_empty() && write(&path).is_ok() && can_be_started(&path)).then_some(path)
+/// A file in no folder: nobody can remove it during the run, and it can be started where what is in the temporary folder cannot.
+pub(in crate::commands) struct SmallRunner {
+    path: String,
+    /// Stays as long as the run.
+    _file: File,
 }
 
-fn write(path: &Path) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).mode(0o700).open(path)?.write_all(PROGRAM)
-}
-
-/// No program can be started of a file system without that right, and this one knows one system only. Without words it does
-/// nothing.
-fn can_be_started(path: &Path) -> bool {
-    let mut program = Command::new(path);
-    program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    for _ in 0..TRIES {
-        match program.status() {
-            // Whoever was starting something while it was written has it open for another moment.
-            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::sleep(PAUSE),
-            tried => return tried.is_ok_and(|status| status.success()),
-        }
+impl SmallRunner {
+    /// None if there is none, or it cannot be started: then each test is started by a larger program, which does the same.
+    pub(super) fn provide() -> Option<Self> {
+        let file = (!PROGRAM.is_empty()).then(in_memory)?.ok()?;
+        let path = format!("/proc/{}/fd/{}", id(), file.as_raw_fd());
+        can_be_started(&path).then_some(Self { path, _file: file })
     }
-    false
+
+    /// Where it is, for whoever is started by this process or below.
+    pub(in crate::commands) fn path(&self) -> &str {
+        &self.path
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn in_memory() -> io::Result<File> {
+    use rustix::fs::{MemfdFlags, memfd_create};
+
+    let mut file = File::from(memfd_create("lease-runner", MemfdFlags::CLOEXEC | MemfdFlags::EXEC)?);
+    file.write_all(PROGRAM)?;
+    Ok(file)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn in_memory() -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// A system may forbid it, and the program knows one system only. Without words it does nothing.
+fn can_be_started(path: &str) -> bool {
+    let tried = Command::new(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    tried.is_ok_and(|status| status.success())
 }
 
 #[cfg(all(test, target_os = "linux", target_arch = "x86_64"))]
 mod tests {
     use std::io::Read;
     use std::os::unix::net::{UnixListener, UnixStream};
+    use std::path::PathBuf;
     use std::process::Output;
+    use std::thread;
 
     use lease_harness::harness::Asker;
     use tempfile::TempDir;
@@ -59,16 +68,15 @@ mod tests {
     /// A small runner, and what stands for the large one: it prints its words, its sockets and what it knows of a grant.
     struct Place {
         above: TempDir,
-        _folder: RunFolder,
-        runner: PathBuf,
+        runner: SmallRunner,
     }
 
     impl Place {
         fn new() -> Self {
             let above = tempfile::tempdir().expect("folder");
-            let folder = RunFolder::create(above.path()).expect("folder");
-            let runner = place_in(&folder).expect("it could be built and can be started: without it runs only take more time");
-            let place = Self { above, _folder: folder, runner };
+            let runner =
+                SmallRunner::provide().expect("it could be built and can be started: without it runs only take more time");
+            let place = Self { above, runner };
             let large = "echo large $LEASE_GRANTS \"$@\"\nls -l /proc/$$/fd | grep -o socket\n";
             std::fs::write(place.path("large"), large).expect("file");
             place
@@ -80,7 +88,7 @@ mod tests {
 
         /// Runs it with these options and a test.
         fn run(&self, options: &[&str], test: &[&str], env: &[(&str, &str)]) -> Output {
-            let mut command = Command::new(&self.runner);
+            let mut command = Command::new(self.runner.path());
             command.arg("/bin/sh").arg(self.path("large")).arg("--for=nextest").args(options).arg("--").args(test);
             command.env_clear().env("PATH", "/usr/bin:/bin").envs(env.iter().copied()).current_dir(self.above.path());
             command.stdin(Stdio::null()).output().expect("it can be started")
@@ -182,6 +190,48 @@ mod tests {
         let place = Place::new();
         let (said, _) = place.asked(&message(GRANTED, &["LEASE_GRANTS", "g=1"]), &["/nowhere/test"], &IN_RUN);
         assert!(said.starts_with("large g=1 --for=nextest ") && said.ends_with(" -- /nowhere/test"), "{said}");
+    }
+
+    #[test]
+    fn a_slot_that_is_too_large_is_not_asked_for_twice() {
+        let too_long = "x".repeat(1 << 18);
+        let huge = "x".repeat(1 << 21);
+        for value in [too_long, huge] {
+            let place = Place::new();
+            let listener = UnixListener::bind(place.path("slots")).expect("socket");
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let mut stream = listener.accept().expect("somebody asks").0;
+                    request(&mut stream);
+                    // He may hear no more of it than he has room for.
+                    let _ = stream.write_all(&message(GRANTED, &["LEASE_GRANTS", "g=1", "LONG", &value]));
+                });
+                let option = format!("--proxy={}", place.path("slots").display());
+                let output = place.run(&[&option], &["/bin/true"], &IN_RUN);
+                let why = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert_eq!(why, "error: cannot run /bin/true: Argument list too long (os error 7)\n");
+                assert_eq!(output.status.code(), Some(126));
+            });
+        }
+    }
+
+    #[test]
+    fn with_very_many_variables_the_large_runner_asks() {
+        let place = Place::new();
+        let names: Vec<_> = (0..9000).map(|number| format!("V{number}")).collect();
+        let env: Vec<_> = names.iter().map(|name| (name.as_str(), "")).chain(IN_RUN).collect();
+        let output = place.run(&["--proxy=/nowhere"], &["/bin/true"], &env);
+        assert!(said(&output).starts_with("large --for=nextest "), "{output:?}");
+    }
+
+    #[test]
+    fn a_large_runner_that_is_gone_is_told_of() {
+        let place = Place::new();
+        let output = Command::new(place.runner.path()).args(["/nowhere/cargo-lease", "__runner", "--", "/bin/true"]).output();
+        let output = output.expect("it can be started");
+        let why = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(why, "error: cannot run /nowhere/cargo-lease: No such file or directory (os error 2)\n");
+        assert_eq!(output.status.code(), Some(127));
     }
 
     #[test]

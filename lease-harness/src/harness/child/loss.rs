@@ -35,7 +35,7 @@ impl LossWatch {
     ///
     /// # Errors
     ///
-    /// If the process may not have another descriptor.
+    /// If the process may not have another descriptor, or two where the system is not Linux.
     pub fn new() -> io::Result<Self> {
         let told = Flag::new()?;
         Ok(Self { inner: Arc::new(LossInner { reason: OnceLock::new(), hooks: Mutex::default(), told }) })

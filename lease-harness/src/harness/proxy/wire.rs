@@ -9,17 +9,17 @@ const LENGTH: usize = 4;
 /// No message of ours is near this; who says that one is longer is not one of us.
 const MOST: u32 = 1 << 24;
 
-/// What a message is about.
+/// What a message is about, by numbers that the small runner of `cargo-lease` knows too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Somebody asks for a slot.
-    Asks,
+    Asks = 0,
     /// He has to wait, at this place.
-    Waits,
+    Waits = 1,
     /// He has one, with this environment.
-    Granted,
+    Granted = 2,
     /// He gets none.
-    Refused,
+    Refused = 3,
 }
 
 impl Kind {
@@ -75,6 +75,20 @@ fn number(stream: &mut impl Read) -> io::Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Those who are built apart from this have them written down.
+    #[test]
+    fn the_numbers_of_messages_stay() {
+        let asks = [0, 0, 0, 0, 0, 0, 0, 0];
+        let granted = [2, 0, 0, 0, 0, 0, 0, 0];
+        for (kind, bytes) in [(Kind::Asks, asks), (Kind::Granted, granted)] {
+            let (here, mut there) = UnixStream::pair().unwrap();
+            send(&here, kind, []).unwrap();
+            let mut sent = [0; HEAD];
+            there.read_exact(&mut sent).unwrap();
+            assert_eq!(sent, bytes);
+        }
+    }
 
     #[test]
     fn what_is_sent_is_received() {
