@@ -1,6 +1,7 @@
 //! Tests under nextest whose slots the parent of the run holds for them, since their pool has no commands: nothing of ours is
 //! beside a test, and all the same it has its slot as long as it lives, and no longer.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -298,6 +299,24 @@ fn the_temporary_folder_may_have_a_long_path() {
     assert_eq!(above(test, run.pid()).iter().flatten().any(|word| word == "__runner"), !SlotProxy::is_possible());
     lab.open("gate");
     run.finish().expect_success();
+    lab.check_all_given_back();
+}
+
+/// A test that clears its temporary folder, say.
+#[test]
+fn the_folder_of_the_run_may_be_gone() {
+    let lab = plain_lab(&["a"]);
+    let words = ["--test-threads", "1", "holds", "shows_its_environment"];
+    let run = lab.start(nextest(&lab, &[], &words));
+    lab.history().wait_for("start", |_| true);
+    let is_of_run = |name: &OsString| name.to_string_lossy().starts_with("cargo-lease-of-run-");
+    let names = std::fs::read_dir(lab.root()).expect("the laboratory can be read").map(|entry| entry.expect("entry").file_name());
+    let folder = names.into_iter().find(is_of_run).expect("the run has a folder");
+    std::fs::remove_dir_all(lab.path(folder)).expect("the laboratory is writable");
+    lab.open("gate");
+    run.finish().expect_success();
+    let behind = lab.history().all("ran");
+    assert_eq!(behind.iter().map(|event| event.get("slot")).collect::<Vec<_>>(), ["a"]);
     lab.check_all_given_back();
 }
 

@@ -160,8 +160,8 @@ pub(crate) fn folder(dir: &Path) -> PathBuf {
 }
 
 /// Removes the proofs of dead processes that no file of the store names any more. As long as one does, the proof is what
-/// tells that its lease or queue entry is dead.
-pub(super) fn collect(dir: &Path) -> StoreResult<()> {
+/// tells that its lease or queue entry is dead, or who is in a guard; which names are those of guards is asked.
+pub(super) fn collect(dir: &Path, is_guard: fn(&str) -> bool) -> StoreResult<()> {
     let folder = folder(dir);
     let mut dead = Vec::new();
     for name in disk::names(&folder)? {
@@ -179,7 +179,7 @@ pub(super) fn collect(dir: &Path) -> StoreResult<()> {
     if dead.is_empty() {
         return Ok(());
     }
-    let texts = documents(dir)?;
+    let texts = documents(dir, is_guard)?;
     for (name, path, _remains) in &dead {
         if !texts.iter().any(|text| contains(text, name.as_bytes())) {
             disk::remove_file(path)?;
@@ -190,10 +190,10 @@ pub(super) fn collect(dir: &Path) -> StoreResult<()> {
 
 /// Every document that may name a proof: the JSON files of the store, of the folders in it, of the scopes of claims, and the
 /// guards' holders.
-fn documents(dir: &Path) -> StoreResult<Vec<Vec<u8>>> {
+fn documents(dir: &Path, is_guard: fn(&str) -> bool) -> StoreResult<Vec<Vec<u8>>> {
     let mut texts = Vec::new();
     let mut folders = vec![dir.to_owned()];
-    folders.extend(folders_in(dir, |name| !name.starts_with('.') || name.starts_with(".guard-"))?);
+    folders.extend(folders_in(dir, |name| !name.starts_with('.') || is_guard(name))?);
     for scope in folders_in(&dir.join(CLAIMS), |_| true)? {
         folders.extend(folders_in(&scope, |_| true)?);
         folders.push(scope);
@@ -218,4 +218,25 @@ fn folders_in(dir: &Path, is_meant: impl Fn(&str) -> bool) -> StoreResult<Vec<Pa
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guard_keeps_the_proof_of_who_died_in_it() {
+        let store = tempfile::tempdir().unwrap();
+        let ids: Vec<_> = (0..2).map(|_| Ids::random().fresh()).collect();
+        let guard = |name: &str, id: &str| {
+            fs::create_dir(store.path().join(name)).unwrap();
+            fs::write(store.path().join(name).join("holder.json"), format!("{{\"alive\": \"{id}\"}}")).unwrap();
+        };
+        fs::create_dir(folder(store.path())).unwrap();
+        ids.iter().for_each(|id| fs::write(folder(store.path()).join(id), "").unwrap());
+        guard(".guard-a", &ids[0]);
+        guard(".guard-b", &ids[1]);
+        collect(store.path(), |name| name == ".guard-a").unwrap();
+        assert_eq!(disk::names(&folder(store.path())).unwrap(), [ids[0].clone()]);
+    }
 }

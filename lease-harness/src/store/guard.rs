@@ -336,9 +336,35 @@ fn evict_dead(store: &LeaseStore, name: &str, path: &Path) -> StoreResult<()> {
     Ok(())
 }
 
+/// Whether a name is that of a guard, and of none that somebody was just taking away: such a one tells of nobody any more.
+pub(super) fn is_in_place(name: &str) -> bool {
+    name.starts_with(GUARD) && !is_being_removed(name)
+}
+
 /// Whether a name is `.guard-<kind>.reaped-<uuid>` or `.guard-<kind>.release-<uuid>`. A guard whose kind itself looks like
 /// that is told by the one who lives in it.
 fn is_being_removed(name: &str) -> bool {
     let id = |mark: &str| name.rsplit_once(mark).map(|(_, id)| id);
     name.starts_with(GUARD) && id(".reaped-").or_else(|| id(".release-")).is_some_and(clock::is_uuid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_being_taken_away_is_no_guard() {
+        let id = "0123abcd-4567-89ef-0123-456789abcdef";
+        let table = [
+            (".guard-a".to_owned(), true),
+            (".guard-a.reaped-b".to_owned(), true),
+            (format!(".guard-a.reaped-{id}"), false),
+            (format!(".guard-a.release-{id}"), false),
+            (format!(".room-{id}-0"), false),
+            ("pool".to_owned(), false),
+        ];
+        for (name, expected) in table {
+            assert_eq!(is_in_place(&name), expected, "{name}");
+        }
+    }
 }

@@ -386,7 +386,7 @@ impl LeaseStore {
         for name in disk::names(self.dir()).unwrap_or_default() {
             let _ = guard::collect(self, &name);
         }
-        let _ = alive::collect(self.dir());
+        let _ = alive::collect(self.dir(), guard::is_in_place);
     }
 
     /// Removes the half-written files in a folder whose writers are gone.

@@ -205,8 +205,8 @@ fn note_unlisted(option: &str) {
 }
 
 fn create_folder() -> Result<RunFolder, Failure> {
-    let temporary = std::env::temp_dir();
-    // Nextest takes only absolute paths.
+    // An empty TMPDIR names no folder, and nextest takes only absolute paths.
+    let temporary = Some(std::env::temp_dir()).filter(|path| !path.as_os_str().is_empty()).unwrap_or_else(|| "/tmp".into());
     let above = std::path::absolute(&temporary).unwrap_or(temporary);
     RunFolder::create(&above).map_err(|error| Failure::internal(format!("cannot create a folder in {}", above.display()), error))
 }

@@ -1,7 +1,7 @@
 //! The program that becomes most tests of a run: built beside this one, carried in it, and kept in memory for each run.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio, id};
 
@@ -31,6 +31,8 @@ impl SmallRunner {
 
 #[cfg(target_os = "linux")]
 fn in_memory() -> io::Result<File> {
+    use std::io::Write as _;
+
     use rustix::fs::{MemfdFlags, memfd_create};
 
     let mut file = File::from(memfd_create("lease-runner", MemfdFlags::CLOEXEC | MemfdFlags::EXEC)?);
@@ -51,7 +53,7 @@ fn can_be_started(path: &str) -> bool {
 
 #[cfg(all(test, target_os = "linux", target_arch = "x86_64"))]
 mod tests {
-    use std::io::Read;
+    use std::io::{Read, Write};
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::PathBuf;
     use std::process::Output;
