@@ -302,6 +302,15 @@ fn the_temporary_folder_may_have_a_long_path() {
     lab.check_all_given_back();
 }
 
+#[test]
+fn an_empty_temporary_folder_is_none() {
+    let lab = plain_lab(&["a"]);
+    let mut command = nextest(&lab, &[], &["ends_at_once"]);
+    command.env("TMPDIR", "");
+    lab.run(command).expect_success();
+    lab.check_all_given_back();
+}
+
 /// A test that clears its temporary folder, say.
 #[test]
 fn the_folder_of_the_run_may_be_gone() {
