@@ -152,9 +152,23 @@ fn what_a_test_leaves_that_was_cut_off_is_ended() {
     lab.check_all_given_back();
 }
 
+/// The same as a shell starts what a script runs in the background: with what the keys of a terminal send ignored.
+fn in_background(command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' INT QUIT; exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell.current_dir(command.get_current_dir().expect("it has a folder"));
+    shell
+}
+
 #[test]
 fn a_signalled_run_ends_as_without_us() {
-    for signal in [Signal::INT, Signal::TERM] {
+    for (signal, is_ignored) in [(Signal::INT, false), (Signal::TERM, false), (Signal::INT, true)] {
         for target in Target::ALL {
             let [bare, ours] = [false, true].map(|is_ours| {
                 let lab = plain_lab(&["a"]);
@@ -163,6 +177,9 @@ fn a_signalled_run_ends_as_without_us() {
                     let mut bare = lab.cargo(["nextest", "run", "holds"]);
                     bare.current_dir(lab.path("solo")).env("LAB_GATE", lab.path("gate"));
                     command = bare;
+                }
+                if is_ignored {
+                    command = in_background(&command);
                 }
                 let run = lab.start(command);
                 lab.history().wait_for("start", |_| true);

@@ -30,7 +30,7 @@ mod times;
 mod turns;
 mod who;
 
-pub use child::{Child, Ended, LossWatch, exec, exit_like};
+pub use child::{Child, Ended, LossWatch, exec, exit_like, heed_interrupts};
 #[cfg(feature = "claims")]
 pub use claim_set::ClaimSet;
 #[cfg(feature = "claims")]

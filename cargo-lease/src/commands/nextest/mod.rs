@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use lease_harness::harness::{Ended, RunFolder, RunNotes, SlotProxy, exit_like};
+use lease_harness::harness::{Ended, RunFolder, RunNotes, SlotProxy, exit_like, heed_interrupts};
 
 use self::listing::{Listed, Wanted};
 use self::program::{Nextest, SILENCES};
@@ -56,6 +56,8 @@ impl TestRun<'_> {
     /// Runs tests and ends as nextest ended, whose parent this is.
     fn run(self) -> Result<ExitCode, Failure> {
         let (wrapping, around) = (self.wrapping, self.wrapping.around);
+        // Nextest catches them from its start. Where that cannot be, they stay ignored.
+        let _ = heed_interrupts();
         let host = AskedHost::ask(self.cargo, around)?;
         let plan = wrapping.plan(self.cargo)?;
         let builds_only = wrapping.only_builds();

@@ -32,6 +32,17 @@ pub fn exit_like(ended: &Ended) -> ExitCode {
     ExitCode::from(low_byte(SIGNAL_BASE + signal))
 }
 
+/// Lets `SIGINT` and `SIGQUIT` end this process and what it starts from now on, also where they were ignored when it was started,
+/// as a shell does it for what a script runs in the background.
+///
+/// For commands that catch them all the same, as nextest does: whoever interrupts the wrapper interrupts such a command.
+///
+/// # Errors
+/// When the system does not allow it.
+pub fn heed_interrupts() -> io::Result<()> {
+    signal::heed_keys()
+}
+
 /// The part of an exit code that the system passes on.
 fn low_byte(code: i32) -> u8 {
     code.to_le_bytes()[0]

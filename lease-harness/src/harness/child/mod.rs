@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use crate::sys::process::{Bound, ParentWatch, Witness, parent_gone_watch, sleep_until_readable};
 use crate::sys::signal::{self, Caught, Held};
 
-pub use exit::{exec, exit_like};
+pub use exit::{exec, exit_like, heed_interrupts};
 pub use loss::LossWatch;
 use relay::Relay;
 

@@ -129,6 +129,16 @@ pub(crate) fn is_hangup_ignored() -> bool {
     matches!(disposition(number::SIGHUP), Ok(Disposition::Ignored))
 }
 
+/// Stops ignoring what a terminal's keys send.
+pub(crate) fn heed_keys() -> io::Result<()> {
+    for signal in [number::SIGINT, number::SIGQUIT] {
+        if disposition(signal)? == Disposition::Ignored {
+            reset(signal)?;
+        }
+    }
+    Ok(())
+}
+
 /// Lets the system do with `signal` what it does by default. May be called between fork and exec.
 pub(crate) fn reset(signal: i32) -> io::Result<()> {
     set_simple(signal, libc::SIG_DFL)
