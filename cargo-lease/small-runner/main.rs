@@ -3,7 +3,7 @@
 //! It does what `cargo-lease __runner` does where all goes well, and becomes that for everything else: a slot that has to be waited
 //! for, a refusal, a runner of the user's, a parent that does not answer. `cargo-lease` is a large program, and to start it once
 //! for each test takes more than all that its lease costs. This one has neither std nor a C library, whose start alone takes
-//! longer than all that is done here, and so it can be started everywhere: its words are
+//! longer than all that is done here. Its words are
 //! `SMALL-RUNNER CARGO-LEASE __runner OPTIONS… -- BINARY ARGUMENTS…`.
 
 #![no_std]

@@ -53,7 +53,7 @@ impl Reply {
 /// The environment of a slot.
 #[derive(Clone, Copy)]
 pub struct Pairs {
-    texts: Told,
+    texts: Told<'static>,
 }
 
 impl Iterator for Pairs {
@@ -66,15 +66,15 @@ impl Iterator for Pairs {
 
 /// The texts of a message that are still to be read.
 #[derive(Clone, Copy)]
-struct Told {
-    message: &'static [u8],
+struct Told<'a> {
+    message: &'a [u8],
     left: u32,
 }
 
-impl Iterator for Told {
-    type Item = &'static [u8];
+impl<'a> Iterator for Told<'a> {
+    type Item = &'a [u8];
 
-    fn next(&mut self) -> Option<&'static [u8]> {
+    fn next(&mut self) -> Option<&'a [u8]> {
         self.left = self.left.checked_sub(1)?;
         let length = int_at(self.message, 0)? as usize;
         let text = self.message.get(4..4 + length)?;
@@ -83,20 +83,13 @@ impl Iterator for Told {
     }
 }
 
-fn texts_of(message: &'static [u8]) -> Told {
+fn texts_of(message: &[u8]) -> Told<'_> {
     Told { message: message.get(HEAD..).unwrap_or_default(), left: int_at(message, 4).unwrap_or(0) }
 }
 
 /// Whether all texts of a message have come.
 fn is_whole(message: &[u8]) -> bool {
-    let Some(mut left) = int_at(message, 4) else { return false };
-    let mut at = HEAD;
-    while left != 0 {
-        let Some(length) = int_at(message, at) else { return false };
-        at += 4 + length as usize;
-        left -= 1;
-    }
-    at <= message.len()
+    int_at(message, 4).is_some_and(|n_texts| texts_of(message).count() == n_texts as usize)
 }
 
 fn int_at(bytes: &[u8], at: usize) -> Option<u32> {

@@ -34,9 +34,10 @@ pub(super) fn run(lease: &LeaseOptions, args: &RunnerArgs, around: &Surroundings
     let pool_file = lease.pool.as_deref().ok_or_else(|| Failure::usage("the runner needs --pool"))?;
     let (package, what) = (around.var("CARGO_PKG_NAME")?, test_name(&name, around)?);
     if let Some(socket) = args.proxy.as_deref().filter(|_| !is_under_grants(around)) {
-        let asker = || Asker::this(around.cwd.clone(), package.map(str::to_owned), what.clone());
-        let asked =
-            args.asked.map_or_else(|| ask(|told| asker().ask(socket, told)), |stream| ask(|told| Asker::go_on(stream, told)));
+        let asked = ask(|told| match args.asked {
+            Some(stream) => Asker::go_on(stream, told),
+            None => Asker::this(around.cwd.clone(), package.map(str::to_owned), what.clone()).ask(socket, told),
+        });
         match asked {
             Asked::Granted(envs) => {
                 let mut command = command(args, |program| Command::new(program));

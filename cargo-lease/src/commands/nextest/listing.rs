@@ -80,7 +80,7 @@ pub(super) fn list(
     match run_watched(command, &[], StartedBy::Hand)? {
         Ended::Exited(0) => {
             let can_be_silenced = help.is_some_and(Help::names_silence);
-            Ok(Ok(read(&path, folder, archive).map(|listed| Listed { can_be_silenced, ..listed })))
+            Ok(Ok(read(&path, folder, archive, can_be_silenced)))
         }
         Ended::Exited(_) if !builds => Ok(Ok(None)),
         ended => Ok(Err(ended)),
@@ -106,14 +106,14 @@ fn reuses_a_build(words: &OwnWords<'_>) -> bool {
 }
 
 /// A list that this version of ours cannot read changes nothing.
-fn read(path: &Path, folder: &RunFolder, archive: Option<Archive>) -> Option<Listed> {
+fn read(path: &Path, folder: &RunFolder, archive: Option<Archive>, can_be_silenced: bool) -> Option<Listed> {
     let list: TestListSummary = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
     let mut tests = BTreeSet::new();
     for (binary_id, suite) in &list.rust_suites {
         let runs = suite.test_cases.iter().filter(|(_, test)| test.filter_match == FilterMatch::Matches);
         tests.extend(runs.map(|(name, _)| (binary_id.as_str().to_owned(), name.as_str().to_owned())));
     }
-    Some(Listed { tests, leased: folder.notes().tests(), archive, can_be_silenced: false })
+    Some(Listed { tests, leased: folder.notes().tests(), archive, can_be_silenced })
 }
 
 /// Whether a list can tell more than that all that is wrapped needs one pool: there can be tests that take slots by

@@ -1,7 +1,6 @@
 //! Slots that this process holds for the tests of its run, one for each while it lives, so that nothing of ours has to stay
 //! beside a test.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use lease_harness::SlotError;
@@ -25,8 +24,7 @@ pub(super) fn start(plan: &Plan, folder: &RunFolder, around: &Surroundings) -> O
         return None;
     }
     // Cargo's configuration takes only text.
-    let text = |path: PathBuf| path.into_os_string().into_string().ok();
-    let socket = text(SlotProxy::socket(folder))?;
+    let socket = SlotProxy::socket(folder).into_os_string().into_string().ok()?;
     let (settings, file, worktrees) = (plan.settings.clone(), file.clone(), Worktrees::default());
     let request = move |asker: &Asker| {
         let request = settings.request(&file);
