@@ -186,28 +186,35 @@ pub(crate) fn may_be_alias(word: &str, around: &Surroundings) -> bool {
 /// What compilers are asked for their host, and cargo where there is none.
 const ABOUT: [&str; 1] = ["-vV"];
 
-/// The host's target triple. The compiler is asked for it before the answer is needed; cargo, which could say it too, looks at
-/// the whole machine first.
+/// The host's target triple. If the name of its toolchain does not say it, the compiler is asked before the answer is needed; cargo,
+/// which could say it too, looks at the whole machine first.
 pub(crate) struct AskedHost {
     cargo: OsString,
     rustc: String,
-    asked: Asked,
+    host: HostOf,
+}
+
+/// What is known of a compiler's host.
+enum HostOf {
+    Known(String),
+    Asked(Asked),
 }
 
 impl AskedHost {
     pub(crate) fn ask(cargo: &OsStr, around: &Surroundings) -> Result<Self, Failure> {
         let rustc = around.var("RUSTC")?.map_or_else(|| programs::rustc(around), str::to_owned);
-        let asked = Asked::ask(&mut printing(rustc.as_ref(), &ABOUT, around));
-        Ok(Self { cargo: cargo.to_owned(), rustc, asked })
+        let host = programs::host_of_toolchain(rustc.as_ref(), around)
+            .map_or_else(|| HostOf::Asked(Asked::ask(&mut printing(rustc.as_ref(), &ABOUT, around))), HostOf::Known);
+        Ok(Self { cargo: cargo.to_owned(), rustc, host })
     }
 
     /// Waits for the answer.
     pub(crate) fn told(self, config: &CargoConfig<'_>) -> Result<String, Failure> {
         let rustc = config.rustc()?;
-        let said = if rustc == self.rustc {
-            self.asked.told().and_then(|output| printed(output).ok())
-        } else {
-            printed_by(rustc.as_ref(), &ABOUT, config.around).ok()
+        let said = match self.host {
+            HostOf::Known(host) if rustc == self.rustc => return Ok(host),
+            HostOf::Asked(asked) if rustc == self.rustc => asked.told().and_then(|output| printed(output).ok()),
+            _ => printed_by(rustc.as_ref(), &ABOUT, config.around).ok(),
         };
         said.as_deref().and_then(host_in).map_or_else(|| host_of_cargo(&self.cargo, config.around), Ok)
     }

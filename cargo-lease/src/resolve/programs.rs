@@ -35,6 +35,32 @@ pub(crate) fn rustc(around: &Surroundings) -> String {
     chosen.unwrap_or_else(|| RUSTC.to_owned())
 }
 
+/// The host of a compiler that is one of rustup's toolchains, if the toolchain's name says it. Those that rustup has not installed
+/// may not have such names.
+pub(crate) fn host_of_toolchain(rustc: &OsStr, around: &Surroundings) -> Option<String> {
+    let toolchain = Path::new(rustc).parent()?.parent()?;
+    let (above, name) = (toolchain.parent()?, toolchain.file_name()?.to_str()?);
+    let host = host_in_name(name)?;
+    let is_rustups = above == around.rustup_home()?.join("toolchains");
+    (is_rustups && toolchain.join("lib/rustlib").join(host).is_dir()).then(|| host.to_owned())
+}
+
+/// The last part of `CHANNEL[-DATE]-HOST`.
+fn host_in_name(name: &str) -> Option<&str> {
+    let (channel, rest) = name.split_once('-')?;
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_version = || channel.contains('.') && channel.split('.').all(is_number);
+    if !["stable", "beta", "nightly"].contains(&channel) && !is_version() {
+        return None;
+    }
+    let is_date = |date: &str| date.split('-').map(str::len).eq([4, 2, 2]) && date.split('-').all(is_number);
+    let host = match rest.split_at_checked("YYYY-MM-DD".len()) {
+        Some((date, host)) if is_date(date) => host.strip_prefix('-')?,
+        _ => rest,
+    };
+    (2 <= host.matches('-').count()).then_some(host)
+}
+
 fn rustc_of_toolchain(around: &Surroundings) -> Option<PathBuf> {
     // A toolchain that is named by its path is none of those in rustup's home.
     let toolchain = around.var_os("RUSTUP_TOOLCHAIN").filter(|name| !name.as_encoded_bytes().contains(&b'/'))?;
@@ -114,6 +140,39 @@ mod tests {
             let expected = (!expected.is_empty()).then(|| dir.path().join(expected).join(format!("cargo-{name}")));
             assert_eq!(subcommand(name, &around(&dir, env)), expected, "{name}: {env:?}");
         }
+    }
+
+    #[test]
+    fn the_name_of_a_toolchain_of_rustups_tells_its_host() {
+        let hosts = [
+            ("stable-x86_64-unknown-linux-gnu", "x86_64-unknown-linux-gnu"),
+            ("1.95-aarch64-apple-darwin", "aarch64-apple-darwin"),
+            ("1.95.0-i686-unknown-linux-gnu", "i686-unknown-linux-gnu"),
+            ("nightly-2026-01-31-x86_64-unknown-linux-musl", "x86_64-unknown-linux-musl"),
+            ("beta-2026-01-31-aarch64-apple-darwin", "aarch64-apple-darwin"),
+            // Of which nobody knows what their compilers are.
+            ("stable", ""),
+            ("nightly-2026-01-31", ""),
+            ("mine-x86_64-unknown-linux-gnu", ""),
+            ("stage1", ""),
+            ("1.-x86_64-unknown-linux-gnu", ""),
+            ("nightly-2026-01-31x86_64-unknown-linux-gnu", ""),
+        ];
+        for (name, host) in hosts {
+            assert_eq!(host_in_name(name).unwrap_or_default(), host, "{name}");
+        }
+        let name = "stable-x86_64-unknown-linux-gnu";
+        let dir = folder(&[&format!("home/toolchains/{name}/bin/rustc"), &format!("elsewhere/{name}/bin/rustc")]);
+        let around = around(&dir, &[("RUSTUP_HOME", "{}/home")]);
+        let host = |rustc: &str| host_of_toolchain(dir.path().join(rustc).as_os_str(), &around);
+        let [known, elsewhere] = ["home/toolchains", "elsewhere"].map(|above| format!("{above}/{name}"));
+        assert_eq!(host(&format!("{known}/bin/rustc")), None, "without its libraries");
+        for toolchain in [&known, &elsewhere] {
+            fs::create_dir_all(dir.path().join(toolchain).join("lib/rustlib/x86_64-unknown-linux-gnu")).expect("folder");
+        }
+        assert_eq!(host(&format!("{known}/bin/rustc")).as_deref(), Some("x86_64-unknown-linux-gnu"));
+        assert_eq!(host(&format!("{elsewhere}/bin/rustc")), None);
+        assert_eq!(host("rustc"), None);
     }
 
     #[test]

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Surroundings;
 use super::manifest::read_workspace;
 use super::pattern::{matches_pattern, or_nearest};
+use super::{Surroundings, programs};
 use crate::exit::Failure;
 
 /// The keys of our table in a manifest.
@@ -256,6 +256,10 @@ fn cargo_metadata(cargo: &OsStr, manifest: &Path, start: &Path) -> Result<Metada
     let mut command = Command::new(cargo);
     command.args(["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path"]);
     command.arg(manifest).current_dir(start).stdin(Stdio::null());
+    if programs::is_of_one_toolchain(cargo) {
+        // It would read all certificates of the machine first, which takes half of its time, and calls nobody.
+        command.env("SSL_CERT_FILE", "/dev/null");
+    }
     let output = command.output().map_err(|error| {
         let program = cargo.display();
         Failure::usage(format!("cannot run {program} to find the pool file; name it with --pool or LEASE_POOL_FILE"))
