@@ -12,31 +12,32 @@ use lease_tests::{Lab, binary, environment};
 
 use crate::support::{in_workspace, lab};
 
-/// A store's lease, acquired and released: the target of the table. Reached are 16, and two more where a machine is so slow that
-/// each guard has to be given the present time.
-const STORE_PAIR: f64 = 20.0;
+/// A store's lease, acquired and released. The target of the table is 20; reached are 19 on ext4, where files are written anew, and
+/// 15 elsewhere. Two more where a machine is so slow that each guard has to be given the present time.
+const STORE_PAIR: f64 = 21.0;
 /// One beat of a lease.
 const HEARTBEAT: f64 = 15.0;
-/// A slot of a pool, acquired and released: the target of the table. Reached are 51, and on a slow machine 55.
-const POOL_PAIR: f64 = 60.0;
+/// A slot of a pool, acquired and released. The target of the table is 60; reached are 60 on ext4 and 48 elsewhere, and more on a
+/// slow machine.
+const POOL_PAIR: f64 = 62.0;
 /// So many calls more are still flat.
 const FEW: f64 = 5.0;
 /// A queue of a thousand costs at most so many times what an empty one does.
 const TIMES_AN_EMPTY_QUEUE: f64 = 5.0;
 /// What twice as much of something may cost, if no part of it grows with the square.
 const TWICE: f64 = 2.2;
-/// `pool acquire --no-wait` and `pool release`, both processes from their start. Reached are 277.
-const ACQUIRE_AND_RELEASE: usize = 290;
+/// `pool acquire --no-wait` and `pool release`, both processes from their start. Reached are 257 on ext4.
+const ACQUIRE_AND_RELEASE: usize = 275;
 /// `run -- true`, all processes of it from their start.
-const RUN_TRUE: usize = 375;
-/// A process with one leased test, beyond one with a test that is not leased. Reached are 113.
-const LEASED_TEST: usize = 125;
-/// The same in instructions of programs that are not optimised, as tests are. Reached are 1.39 million.
-const LEASED_TEST_INSTRUCTIONS: usize = 1_460_000;
-/// A test that `cargo lease nextest run` runs in a slot, beyond one of a plain run: with a slot that the run's parent holds, and
+const RUN_TRUE: usize = 345;
+/// A process with one leased test, beyond one with a test that is not leased. Reached are 112 on ext4.
+const LEASED_TEST: usize = 120;
+/// The same in instructions of programs that are not optimised, as tests are. Reached are 1.44 million.
+const LEASED_TEST_INSTRUCTIONS: usize = 1_480_000;
+/// A test that `cargo lease nextest run` runs in a slot, beyond one of a plain run; reached are 73 on ext4: with a slot that the run's parent holds, and
 /// with a process of ours around it, where the system does not allow for the former.
 #[cfg(feature = "nextest")]
-const WRAPPED_TEST: [f64; 2] = [100.0, 440.0];
+const WRAPPED_TEST: [f64; 2] = [85.0, 440.0];
 /// How often a waiter for whom nothing happens may wake in a second, and what it may ask of the kernel then.
 const IDLE_WAKES: f64 = 6.0;
 const IDLE_CALLS: f64 = 60.0;
@@ -71,6 +72,9 @@ const NOISE: [&str; 18] = [
 /// Left out too: whether a thread is begun for the next lease depends on whether that for the last one has found out that it is over.
 const BEGINS_A_THREAD: &str = "CLONE_THREAD";
 
+/// And what the standard library asks before it closes a descriptor, where it is built to check itself.
+const CHECKS_ITSELF: &str = "F_GETFD";
+
 /// Cargo names folders to its tests in which every program would look for its libraries first.
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
@@ -84,7 +88,7 @@ fn a_lease_of_a_store() {
 #[test]
 fn a_slot_of_a_pool_whatever_its_size_and_its_past() {
     let counted = Counted::new();
-    let small = counted.calls("pool-pair:slots=4", 10);
+    let small = counted.calls("pool-pair:slots=4", 20);
     check("pool-pair:slots=4", small, POOL_PAIR);
     check("pool-pair:slots=1000", counted.calls("pool-pair:slots=1000", 10), small + FEW);
     // Those who make the past are not counted.
@@ -383,7 +387,7 @@ fn is_counted(line: &&str) -> bool {
         return false;
     };
     let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    is_word && !NOISE.contains(&name) && !arguments.contains(BEGINS_A_THREAD)
+    is_word && !NOISE.contains(&name) && ![BEGINS_A_THREAD, CHECKS_ITSELF].iter().any(|noise| arguments.contains(noise))
 }
 
 /// All but the lines of nextest's own threads, which wake each other as often as chance has it.

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What begins like this in a store is left to the next process by each that ends, whatever it has done.
-const LEFT_TO_THE_NEXT: &str = ".idle-room-";
+/// What a process that ends leaves in a store to the next one, whatever it has done: rooms for guards, and files to be written anew.
+fn is_left_to_the_next(name: &str) -> bool {
+    name == ".spare" || name.starts_with(".idle-room-")
+}
 
 /// The files below a folder and their bytes, and the folders with no bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +51,7 @@ fn collect(root: &Path, folder: &Path, entries: &mut BTreeMap<PathBuf, Option<Ve
     entries.insert(relative(root, folder), None);
     for entry in listing.filter_map(Result::ok) {
         let path = entry.path();
-        if entry.file_name().to_string_lossy().starts_with(LEFT_TO_THE_NEXT) {
+        if is_left_to_the_next(&entry.file_name().to_string_lossy()) {
             continue;
         }
         if path.is_dir() {

@@ -8,7 +8,6 @@ use super::grant::FOLDER;
 use super::{Pool, eta};
 use crate::json::{Json, Object, object};
 use crate::store::{self, Found, Record, Refreshed};
-use crate::sys::disk;
 use crate::sys::watch::Watch;
 
 /// What a claim finds.
@@ -184,7 +183,7 @@ impl Pool {
 
     /// The grant or the failure of a request; none if there is none that can be read.
     pub(super) fn read_grant(&self, request_id: &str) -> PoolResult<Option<Object>> {
-        let bytes = disk::read(&self.path(&format!("{FOLDER}/{request_id}.json")))?;
+        let bytes = self.store.read(&self.path(&format!("{FOLDER}/{request_id}.json")))?;
         Ok(bytes.and_then(|bytes| Json::parse_bytes(&bytes).ok()).and_then(Json::into_object))
     }
 

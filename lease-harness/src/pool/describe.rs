@@ -23,18 +23,18 @@ impl Pool {
         self.sweep(owner)?;
         let _lock = QueueLock::take(self, owner)?;
         let (ours, text) = (self.file.describe(), self.description());
-        let Some(theirs) = self.agreed()? else { return self.write_file(AGREED, text) };
+        let Some(theirs) = self.agreed()? else { return self.write_file(AGREED, None, text) };
         if theirs == ours {
             return Ok(());
         }
         if !self.is_in_use(&theirs)? {
-            self.write_file(AGREED, text)?;
+            self.write_file(AGREED, None, text)?;
             // Somebody may have taken a slot in between. It looks at our description after that, and we look at its slot
             // after writing, so at least one sees the other.
             if !self.is_in_use(&theirs)? {
                 return Ok(());
             }
-            self.write_file(AGREED, &theirs.to_text())?;
+            self.write_file(AGREED, None, &theirs.to_text())?;
         }
         Err(self.disagreement(&theirs, &ours))
     }
@@ -49,7 +49,7 @@ impl Pool {
             Some(theirs) if theirs == ours => Ok(()),
             Some(theirs) => Err(self.disagreement(&theirs, &ours)),
             // The store was deleted, or only that file.
-            None => self.write_file(AGREED, self.description()),
+            None => self.write_file(AGREED, None, self.description()),
         }
     }
 
@@ -65,7 +65,7 @@ impl Pool {
         if stamp.is_some() && *known == stamp {
             return Ok(true);
         }
-        let bytes = disk::read(&self.path(AGREED))?.unwrap_or_default();
+        let bytes = self.store.read(&self.path(AGREED))?.unwrap_or_default();
         // Another program's text of the same may look different.
         let is_ours = bytes == self.description().as_bytes()
             || Json::parse_bytes(&bytes).is_ok_and(|agreed| agreed == self.file.describe());
@@ -78,7 +78,7 @@ impl Pool {
     }
 
     fn agreed(&self) -> PoolResult<Option<Json>> {
-        let bytes = disk::read(&self.path(AGREED))?;
+        let bytes = self.store.read(&self.path(AGREED))?;
         Ok(bytes.and_then(|bytes| Json::parse_bytes(&bytes).ok()))
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use super::acquire::Request;
@@ -118,6 +119,13 @@ impl<'pool> Ears<'pool> {
     }
 }
 
+impl Drop for Ears<'_> {
+    fn drop(&mut self) {
+        // To make a bell and to remove it costs as much as half a turn. It goes with the pool's handle.
+        *self.pool.idle_bell.lock().unwrap_or_else(PoisonError::into_inner) = self.bell.take();
+    }
+}
+
 impl Pool {
     /// The files whose end may make it our turn: the leases of the slots, and the proofs of life of their holders.
     pub(super) fn ends_of_interest(&self, seen: &Seen<'_>) -> HashSet<Vec<u8>> {
@@ -132,8 +140,10 @@ impl Pool {
     }
 
     fn hang_bell(&self, request_id: &str) -> Option<Bell> {
+        let path = self.bell_of(request_id)?;
+        let idle = self.idle_bell.lock().unwrap_or_else(PoisonError::into_inner).take();
         // The folder is there: whoever comes to wait has agreed on the pool's description.
-        Bell::hang(&self.bell_of(request_id)?).ok()
+        idle.and_then(|bell| bell.rehang(&path)).or_else(|| Bell::hang(&path).ok())
     }
 
     /// Wakes whoever waits for this request.

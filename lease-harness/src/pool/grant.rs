@@ -1,6 +1,6 @@
 //! The grant: what a holder is told, and the file that keeps it for who asks later.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Pool;
@@ -9,7 +9,8 @@ use super::queue::Mode;
 use super::slot::SlotDef;
 use crate::json::{Json, Object};
 use crate::store::{self, Found, Record, StoreResult};
-use crate::sys::{clock, disk};
+use crate::sys::clock;
+use crate::sys::disk::{self, Anew};
 
 pub(super) const FOLDER: &str = "grants";
 const KEPT: Duration = Duration::from_secs(24 * 3600);
@@ -140,12 +141,13 @@ impl Pool {
         made_here.then(|| self.path_of(&[FOLDER, "/", request_id, ".json"]))
     }
 
-    pub(super) fn write_grant(&self, request_id: &str, document: &Json) -> PoolResult<()> {
+    /// Writes the grant or the failure of a request for this slot.
+    pub(super) fn write_grant(&self, request_id: &str, slot: &SlotDef, document: &Json) -> PoolResult<()> {
         if self.grant_path(request_id).is_none() {
             return Ok(());
         }
         let text = document.to_pretty() + "\n";
-        self.write_file(&format!("{FOLDER}/{request_id}.json"), &text)
+        self.write_file(&format!("{FOLDER}/{request_id}.json"), Some(&|folder| spare_grant(folder, slot)), &text)
     }
 
     /// The same for a request that never stood in the queue: nobody can ask for it before its holder knows it.
@@ -153,7 +155,8 @@ impl Pool {
         let grant = Grant::new(granted, self.store.now_ms());
         if let Some(path) = self.grant_path(granted.request_id) {
             let text = grant.document.to_pretty() + "\n";
-            disk::with_folder(&self.path(FOLDER), || disk::write_new(&path, text.as_bytes()))?;
+            let spare = || self.store.if_with_spares(|| spare_grant(&self.dir, granted.slot));
+            disk::with_folder(&self.path(FOLDER), || disk::write_new(&path, spare(), text.as_bytes()))?;
         }
         Ok(grant)
     }
@@ -233,6 +236,11 @@ impl Pool {
         }
         self.store.tidy();
     }
+}
+
+/// The grant of a slot is mostly removed before there is another.
+fn spare_grant(folder: &Path, slot: &SlotDef) -> Anew {
+    Anew::linked(folder, &format!("grant-{}", slot.kind()))
 }
 
 /// The request of a blocking grant whose holder was there to the end. One that was left to its TTL has an owner who may

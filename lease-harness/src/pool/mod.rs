@@ -65,8 +65,9 @@ pub(crate) use nudge::NUDGE_MARK;
 
 use crate::json::{Json, number_from_text};
 use crate::store::{self, Beat, Beaten, Env, LeaseStore};
+use crate::sys::bell::Bell;
 use crate::sys::clock::SharedTime;
-use crate::sys::disk::{self, Stamp};
+use crate::sys::disk::{self, Anew, Log, Stamp, Written};
 
 const JOURNAL: &str = "pool.log";
 
@@ -102,6 +103,10 @@ pub struct Pool {
     agreed: Arc<Mutex<Option<Stamp>>>,
     /// When it is asked again whether it is time to tidy up.
     next_tidy: SharedTime,
+    /// The pool's journal.
+    log: Arc<Log>,
+    /// The bell of who waited last, for who waits next.
+    idle_bell: Arc<Mutex<Option<Bell>>>,
     store: LeaseStore,
     env: Env,
     ttl_minutes: Option<f64>,
@@ -132,6 +137,8 @@ impl Pool {
             places: Arc::default(),
             agreed: Arc::default(),
             next_tidy: SharedTime::default(),
+            log: Arc::default(),
+            idle_bell: Arc::default(),
             store,
             env: options.env,
             ttl_minutes,
@@ -190,16 +197,18 @@ impl Pool {
         disk::path_in(&self.dir, name)
     }
 
-    /// Writes a file of the pool's folder whole.
-    fn write_file(&self, name: &str, text: &str) -> PoolResult<()> {
+    /// Writes a file of the pool's folder whole; anew if it will soon be written or removed again.
+    fn write_file(&self, name: &str, anew: Option<&dyn Fn(&Path) -> Anew>, text: &str) -> PoolResult<()> {
         let path = self.path(name);
         let folder = path.parent().unwrap_or(&path);
         let temporary = || disk::path_in(folder, &[store::TEMPORARY, &self.store.ids().fresh()]);
-        Ok(disk::with_folder(folder, || disk::replace(&path, temporary(), text.as_bytes()))?)
+        let spare = || self.store.if_with_spares(|| anew.map(|anew| anew(&self.dir))).flatten();
+        let write = || Written::write_anew(spare(), temporary, text.as_bytes())?.swap_in(&path);
+        Ok(disk::with_folder(folder, write)?)
     }
 
     fn journal(&self, event: &str, story: impl IntoIterator<Item = (&'static str, Json)>) {
-        store::note(&self.path(JOURNAL), self.store.now_ms(), event, story);
+        store::note_in(&self.log, &self.path(JOURNAL), self.store.now_ms(), event, story);
     }
 
     /// The same for an event that the format does not know.

@@ -8,7 +8,6 @@ use super::{Pool, eta};
 use crate::json::{Json, Object, object};
 use crate::store::{self, Vital};
 use crate::sys::clock;
-use crate::sys::disk;
 
 pub(super) const QUEUE: &str = "queue.json";
 pub(super) const STATS: &str = "stats.json";
@@ -234,7 +233,7 @@ impl Joined {
 
 impl Pool {
     pub(super) fn read_queue(&self) -> PoolResult<Queue> {
-        Ok(Queue::from_bytes(disk::read(&self.path(QUEUE))?.as_deref()))
+        Ok(Queue::from_bytes(self.store.read(&self.path(QUEUE))?.as_deref()))
     }
 
     fn provably_waits(&self, entry: &Entry) -> bool {
@@ -247,7 +246,7 @@ impl Pool {
         if !self.store.has_additions() {
             return Ok(None);
         }
-        let bytes = disk::read(&self.path(QUEUE))?;
+        let bytes = self.store.read(&self.path(QUEUE))?;
         Ok(bytes.map_or_else(|| Some(QueueText::default()), |bytes| QueueText::from_bytes(bytes).ok()))
     }
 
@@ -265,7 +264,7 @@ impl Pool {
 
     /// How the queue looks to who comes by.
     pub(super) fn line(&self) -> PoolResult<Line> {
-        let Some(bytes) = disk::read(&self.path(QUEUE))? else { return Ok(Line::Unattended(Queue::default())) };
+        let Some(bytes) = self.store.read(&self.path(QUEUE))? else { return Ok(Line::Unattended(Queue::default())) };
         let text = match QueueText::from_bytes(bytes) {
             Ok(text) if self.store.has_additions() => text,
             Ok(text) => return Ok(Line::Unattended(text.to_queue())),
@@ -326,7 +325,7 @@ impl Pool {
 
     /// The durations that can be read, and whether the file has another shape than it should.
     pub(super) fn read_stats(&self) -> PoolResult<(Vec<f64>, bool)> {
-        let Some(bytes) = disk::read(&self.path(STATS))? else { return Ok((Vec::new(), false)) };
+        let Some(bytes) = self.store.read(&self.path(STATS))? else { return Ok((Vec::new(), false)) };
         let document = Json::parse_bytes(&bytes).unwrap_or_default();
         let Some(list) = document.get("durationsMs").and_then(Json::as_array) else { return Ok((Vec::new(), true)) };
         let numbers = list.iter().filter_map(Json::as_f64).filter(|duration| duration.is_finite());

@@ -8,7 +8,7 @@ use super::queue_text::QueueText;
 use super::{Pool, eta};
 use crate::json::{Json, object};
 use crate::store::{self, Alone, Entering, Found, StoreErrorKind};
-use crate::sys::disk;
+use crate::sys::disk::{self, Anew};
 
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_micros(100);
@@ -67,7 +67,11 @@ impl<'pool> QueueLock<'pool> {
         if damaged {
             self.tell_repair("stats_repaired", STATS);
         }
-        self.pool.write_file(STATS, &file_text(&object([("durationsMs", Json::Array(list))])))
+        self.pool.write_file(
+            STATS,
+            Some(&|folder| Anew::swapped(folder, STATS)),
+            &file_text(&object([("durationsMs", Json::Array(list))])),
+        )
     }
 
     /// Writes the text of the queue, unless the lock was lost meanwhile.
@@ -78,7 +82,7 @@ impl<'pool> QueueLock<'pool> {
             disk::remove_file(&self.pool.path(QUEUE))?;
             return Ok(());
         }
-        self.pool.write_file(QUEUE, text.as_str())
+        self.pool.write_file(QUEUE, Some(&|folder| Anew::swapped(folder, QUEUE)), text.as_str())
     }
 
     /// A file of the wrong shape is reported by name when it is replaced by one of the right shape.

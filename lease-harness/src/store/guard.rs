@@ -116,7 +116,10 @@ fn wait_to_enter(store: &LeaseStore, kind: &str, place: &Path, room: &mut Room) 
     let mut pause = FIRST_PAUSE;
     let mut patience = PATIENCE;
     loop {
-        match publish(place, room, limits.stale)? {
+        // An attempt holds up whoever is inside, who renames and removes in the same folder; a look does not.
+        let is_seen_occupied = begun.is_some() && fs::symlink_metadata(place).is_ok();
+        let placed = if is_seen_occupied { Placed::Occupied } else { publish(place, room, limits.stale)? };
+        match placed {
             Placed::Done => return Ok(true),
             Placed::SourceGone => return Ok(false),
             Placed::Occupied | Placed::Unsupported => {}

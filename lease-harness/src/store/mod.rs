@@ -11,6 +11,7 @@ mod date;
 mod death;
 mod error;
 mod fence;
+mod files;
 mod guard;
 mod heartbeat;
 mod journal;
@@ -57,10 +58,12 @@ pub(crate) use alive::CLAIMS;
 pub(crate) use alive::{ProofOfLife, Vital, folder as alive_folder};
 pub(crate) use alone::{Alone, Entering};
 pub(crate) use error::chain;
+use files::refuse_network;
 pub(crate) use heartbeat::{Beat, Beaten, LostNote, beat_from_now_on, pause_for, put_off, quiesce, resume};
 #[cfg(feature = "claims")]
 pub(crate) use heartbeat::{KeptAlive, Pulse};
-pub(crate) use journal::{iso, note};
+use journal::note;
+pub(crate) use journal::{iso, note_in};
 pub(crate) use owner::quoted;
 pub(crate) use record::to_f64;
 pub(crate) use renew::Keeper;
@@ -70,7 +73,7 @@ pub(crate) use wait::millis;
 
 use crate::json::{Json, Object};
 use crate::sys::clock;
-use crate::sys::disk::{self, At, Written};
+use crate::sys::disk::{self, Anew, At, FileSystem};
 
 /// What the name of a lease's record ends with.
 const RECORD: &str = ".json";
@@ -117,6 +120,8 @@ struct Inner {
     clock: Clock,
     ids: Ids,
     proof: bool,
+    /// What that of the directory is like.
+    file_system: FileSystem,
     /// Kept as long as the store is open, because what we write names it; and when others could be seen to see it.
     life: Mutex<Option<(ProofOfLife, Duration)>>,
     rooms: Rooms,
@@ -138,7 +143,7 @@ impl LeaseStore {
         let fence = OwnerFence::new(&pattern)?;
         let cwd = std::env::current_dir().at("find", Path::new("."))?;
         let dir = location::resolve(options, &cwd)?;
-        refuse_network(&dir)?;
+        let file_system = refuse_network(&dir)?;
         let limits = GuardLimits { wait: options.guard_wait, stale: options.guard_stale };
         let inner = Inner {
             dir,
@@ -147,6 +152,7 @@ impl LeaseStore {
             clock: options.clock.clone(),
             ids: options.ids.clone(),
             proof: options.additions,
+            file_system,
             life: Mutex::default(),
             rooms: Rooms::default(),
         };
@@ -271,15 +277,18 @@ impl LeaseStore {
         let at = iso(now).unwrap_or_default();
         let record = Record::new(request.kind, request.owner, &token, request.ttl_minutes, payload, &at);
         // Written before the number counts, so that a full disk changes nothing.
-        let written = self.write(request.kind, &record)?;
+        let is_new = found == Found::Free;
+        let spare = || self.if_with_spares(|| Anew::linked(self.dir(), request.kind));
+        let written = self.write(request.kind, &record, is_new.then(spare).flatten())?;
         tell(&record)?;
         guard.check()?;
         drawn.map_or(Ok(()), |drawn| drawn.keep(self.dir()))?;
-        match &found {
-            Found::Free => written.place(&self.path(request.kind))?,
-            Found::Lease(_) | Found::Corrupt(_) => written.swap_in(&self.path(request.kind))?,
+        let path = self.path(request.kind);
+        match is_new {
+            true => written.place(&path)?,
+            false => written.swap_in(&path)?,
         }
-        let previous = (found != Found::Free).then_some(found);
+        let previous = (!is_new).then_some(found);
         if let Some(previous) = &previous {
             self.tell_takeover(now, request.kind, request.owner, previous);
         }
@@ -415,19 +424,6 @@ impl LeaseStore {
         Ok(())
     }
 
-    fn path(&self, kind: &str) -> PathBuf {
-        disk::path_in(self.dir(), &[kind, RECORD])
-    }
-
-    pub(crate) fn found(&self, kind: &str) -> StoreResult<Found> {
-        Ok(Found::from_bytes(disk::read(&self.path(kind))?.as_deref()))
-    }
-
-    fn write(&self, kind: &str, record: &Record) -> StoreResult<Written> {
-        let temporary = disk::path_in(self.dir(), &[TEMPORARY, kind, "-", &self.inner.ids.fresh()]);
-        Ok(Written::write(temporary, record.to_file_text().as_bytes())?)
-    }
-
     fn story(&self, kind: &str, previous: &Found) -> Story {
         let mut story = Object::new();
         story.insert("kind", Json::from(kind));
@@ -455,17 +451,5 @@ impl Story {
 
     fn in_order(mut self, keys: &[&str]) -> Object {
         keys.iter().filter_map(|key| self.0.remove(key).map(|value| ((*key).to_owned(), value))).collect()
-    }
-}
-
-/// Locks and renames do not hold between the machines of a network file system.
-fn refuse_network(dir: &Path) -> StoreResult<()> {
-    let Some(existing) = dir.ancestors().find(|dir| dir.exists()) else { return Ok(()) };
-    match disk::network_file_system(existing)? {
-        None => Ok(()),
-        Some(name) => {
-            let message = format!("invalid store {} — it lies on a {name} file system, where leases do not hold", dir.display());
-            Err(StoreError::usage(message))
-        }
     }
 }

@@ -103,7 +103,7 @@ impl LeaseStore {
         let at = iso(now).unwrap_or_default();
         record.refresh(&at);
         change(&mut record, &at);
-        let written = self.write(kind, &record)?;
+        let written = self.write(kind, &record, None)?;
         guard.check()?;
         written.swap_in(&self.path(kind))?;
         Ok(Refreshed::Refreshed { kind: kind_text, expiry: record.expiry(now), record })

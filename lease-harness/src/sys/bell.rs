@@ -35,6 +35,17 @@ impl Bell {
         Ok(Self { process: own_number(), path: path.to_owned(), pipe, _other_end: other_end })
     }
 
+    /// The same bell under another name in the same folder; none if it is not where it was hung. Nobody else may have one of this
+    /// name.
+    pub(crate) fn rehang(mut self, path: &Path) -> Option<Self> {
+        let is_moved = self.process == own_number() && fs::rename(&self.path, path).is_ok();
+        is_moved.then(|| {
+            path.clone_into(&mut self.path);
+            self.silence();
+            self
+        })
+    }
+
     /// Forgets how often it was rung.
     pub(super) fn silence(&self) {
         let mut rings = [0; 64];
@@ -99,6 +110,22 @@ mod tests {
         ring(&temp.path().join("bell"));
         assert_eq!(watch.sleep_beside(Some(&bell), LONG), Woken::Changed);
         assert_eq!(watch.sleep_beside(Some(&bell), Duration::ZERO), Woken::Timeout);
+    }
+
+    #[test]
+    fn a_bell_that_hangs_elsewhere_is_as_a_new_one() {
+        let temp = tempfile::tempdir().unwrap();
+        let [first, second, third] = ["first", "second", "third"].map(|name| temp.path().join(name));
+        let bell = Bell::hang(&first).unwrap();
+        ring(&first);
+        let bell = bell.rehang(&second).unwrap();
+        assert!(!first.exists());
+        assert_eq!(Watch::nothing().sleep_beside(Some(&bell), Duration::ZERO), Woken::Timeout);
+        ring(&second);
+        assert_eq!(Watch::nothing().sleep_beside(Some(&bell), LONG), Woken::Changed);
+        fs::remove_file(&second).unwrap();
+        assert!(bell.rehang(&third).is_none());
+        assert!(!third.exists());
     }
 
     #[test]

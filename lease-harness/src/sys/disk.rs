@@ -1,21 +1,28 @@
 //! Files: whole reads, replacing writes, renames that refuse to replace, appended lines.
 
+mod file_system;
 mod path;
+mod spare;
+mod write;
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-#[cfg(feature = "claims")]
-use std::io::{Seek, SeekFrom};
-use std::os::unix::fs::{FileExt as _, MetadataExt, OpenOptionsExt};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 
+pub(crate) use file_system::{FileSystem, file_system};
 pub(crate) use path::path_in;
+pub(crate) use spare::Anew;
+pub(crate) use write::{Log, Written, append_line, replace, replace_beside, write_in_place, write_new};
+#[cfg(feature = "claims")]
+pub(crate) use write::{append_at, replace_flushed};
 
 /// A call to the file system that failed: what, where, why.
 #[derive(Debug)]
@@ -97,12 +104,32 @@ pub(crate) fn read(path: &Path) -> DiskResult<Option<Vec<u8>>> {
     read_file(path).absent_as_none().at("read", path)
 }
 
+/// As [`read`], where a read gives all that there is, as that of a [file system of the kernel's](FileSystem::reads_whole).
+pub(crate) fn read_at_once(path: &Path) -> DiskResult<Option<Vec<u8>>> {
+    /// Most files of a store are shorter.
+    const USUAL: usize = 16 << 10;
+    let read = || {
+        let file = open_for_reading(path, READING)?;
+        let mut bytes = Vec::with_capacity(USUAL);
+        // What is no file has no places, or none in which there is anything, or is never at its end.
+        match rustix::io::pread(&file, spare_capacity(&mut bytes), 0) {
+            Ok(n_read) if 0 < n_read && n_read < bytes.capacity() => Ok(bytes),
+            _ => check_file(file).and_then(read_whole),
+        }
+    };
+    read().absent_as_none().at("read", path)
+}
+
 /// The whole file. What is no file, a pipe or a device, is refused: opening it could wait for ever, and reading it need not
 /// end.
 pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    read_whole(open_file(path, OFlags::empty())?)
+}
+
+/// A file that was opened and not read yet.
+fn read_whole((mut file, metadata): (File, fs::Metadata)) -> io::Result<Vec<u8>> {
     /// What is longer is read in pieces: a length alone must not cost memory.
     const READ_AT_ONCE: usize = 1 << 20;
-    let (mut file, metadata) = open_file(path, OFlags::empty())?;
     let length = usize::try_from(metadata.len()).unwrap_or(usize::MAX).min(READ_AT_ONCE);
     // One byte more than there should be: if it stays empty, the end was seen, and no second look is needed.
     let mut bytes = vec![0; length + 1];
@@ -124,9 +151,14 @@ fn read_once(file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Opens a file for reading without ever waiting, and refuses what is no file.
+/// Opens a file for reading without ever waiting for somebody who may be stopped, and refuses what is no file.
 pub(super) fn open_file(path: &Path, more: OFlags) -> io::Result<(File, fs::Metadata)> {
-    let file = File::from(rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | more, Mode::empty())?);
+    check_file(open_for_reading(path, READING | more)?)
+}
+
+const READING: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
+fn check_file(file: File) -> io::Result<(File, fs::Metadata)> {
     let metadata = file.metadata()?;
     let kind = metadata.file_type();
     match kind.is_file() {
@@ -136,135 +168,22 @@ pub(super) fn open_file(path: &Path, more: OFlags) -> io::Result<(File, fs::Meta
     }
 }
 
+/// What had this name a moment ago may be [written anew](spare) just now; who looks the name up again finds something else.
+fn open_for_reading(path: &Path, flags: OFlags) -> io::Result<File> {
+    const TIMES: usize = 100;
+    for _ in 1..TIMES {
+        match rustix::fs::open(path, flags, Mode::empty()) {
+            Err(Errno::AGAIN) => std::thread::sleep(Duration::from_micros(50)),
+            opened => return Ok(opened?.into()),
+        }
+    }
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
 /// Opens a file for reading and writing in place, or none when there is none. Never waits.
 pub(crate) fn open_for_change(path: &Path) -> DiskResult<Option<File>> {
     let opened = rustix::fs::open(path, OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
     opened.map(File::from).map_err(io::Error::from).absent_as_none().at("open", path)
-}
-
-/// Writes `bytes` to `temporary` and renames it to `path`, so that a reader sees the old file or the new one.
-///
-/// Nothing is flushed to the device, and after a power cut the file may be empty: who held a lease or waited before it does
-/// not do so after.
-pub(crate) fn replace(path: &Path, temporary: PathBuf, bytes: &[u8]) -> DiskResult<()> {
-    Written::write(temporary, bytes)?.swap_in(path)
-}
-
-/// Writes a file that is not there yet under its own name: for a name that nobody else knows. If it fails there is no file.
-pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> DiskResult<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path).at("create", path)?;
-    file.write_all(bytes).inspect_err(|_| drop(fs::remove_file(path))).at("write", path)
-}
-
-/// A file written under a temporary name; removed unless it is placed.
-#[derive(Debug)]
-pub(crate) struct Written(PathBuf);
-
-impl Written {
-    pub(crate) fn write(temporary: PathBuf, bytes: &[u8]) -> DiskResult<Self> {
-        let written = Self(temporary);
-        fs::write(&written.0, bytes).at("write", &written.0)?;
-        Ok(written)
-    }
-
-    /// Gives it its name, in place of what has that name.
-    pub(crate) fn place(mut self, path: &Path) -> DiskResult<()> {
-        fs::rename(&self.0, path).at("replace", path)?;
-        self.0 = PathBuf::new();
-        Ok(())
-    }
-
-    /// The same for what need not outlive a power cut: the two files change names, and the old one is removed. At a rename over a
-    /// file ext4 begins to write to the device at once, so that there is one of them after a cut; a small file then costs
-    /// five times as much, and sometimes a hundred times.
-    pub(crate) fn swap_in(self, path: &Path) -> DiskResult<()> {
-        match rustix::fs::renameat_with(CWD, &self.0, CWD, path, RenameFlags::EXCHANGE) {
-            // Dropping this removes what has the temporary name now.
-            Ok(()) => Ok(()),
-            Err(Errno::NOENT | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.place(path),
-            Err(error) => Err(error).at("replace", path),
-        }
-    }
-}
-
-impl Drop for Written {
-    fn drop(&mut self) {
-        if !self.0.as_os_str().is_empty() {
-            let _ = fs::remove_file(&self.0);
-        }
-    }
-}
-
-/// Appends one line in a single write, so that lines of several writers do not mix.
-pub(crate) fn append_line(path: &Path, line: &str) -> DiskResult<()> {
-    // A pipe in its place must not make us wait for somebody who reads it.
-    let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = OpenOptions::new().append(true).create(true).custom_flags(nonblocking).open(path);
-    let mut file = file.at("open", path)?;
-    let mut bytes = Vec::with_capacity(line.len() + 1);
-    bytes.extend_from_slice(line.as_bytes());
-    bytes.push(b'\n');
-    file.write_all(&bytes).at("append to", path)
-}
-
-/// Writes a whole file in its place, which nobody may look at meanwhile; what is no file is refused. Gives its stamp then.
-///
-/// It is not emptied first: ext4 writes a file to the device at once that was emptied and closed.
-pub(crate) fn write_in_place(path: &Path, bytes: &[u8]) -> DiskResult<Stamp> {
-    let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits()).unwrap_or_default();
-    let open = || OpenOptions::new().write(true).create(true).truncate(false).custom_flags(flags).open(path);
-    let write = |file: File| {
-        file.write_all_at(bytes, 0)?;
-        let found = file.metadata()?;
-        if !found.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
-        }
-        let length = bytes.len() as u64;
-        if found.len() == length {
-            return Ok(stamp_of(&found));
-        }
-        file.set_len(length)?;
-        Ok(stamp_of(&file.metadata()?))
-    };
-    open().and_then(write).at("write", path)
-}
-
-/// Puts bytes behind the first `length` bytes of a file, in place of whatever stands there; the file is made if there is none.
-/// On failure it has its first `length` bytes again, as far as the system lets it.
-#[cfg(feature = "claims")]
-pub(crate) fn append_at(path: &Path, length: u64, bytes: &[u8], is_flushed: bool) -> DiskResult<()> {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).at("open", path)?;
-    let write = |mut file: &File| {
-        if file.seek(SeekFrom::End(0))? != length {
-            file.set_len(length)?;
-            file.seek(SeekFrom::Start(length))?;
-        }
-        file.write_all(bytes)?;
-        if is_flushed { file.sync_data() } else { Ok(()) }
-    };
-    write(&file).inspect_err(|_| drop(file.set_len(length))).at("append to", path)
-}
-
-/// As [`replace`], for a file that one process at a time writes; and the new one is on the device before it has the name.
-#[cfg(feature = "claims")]
-pub(crate) fn replace_flushed(path: &Path, bytes: &[u8]) -> DiskResult<()> {
-    let written = Written::write(beside(path), bytes)?;
-    File::open(&written.0).and_then(|file| file.sync_data()).at("flush", &written.0)?;
-    written.place(path)?;
-    let folder = path.parent().unwrap_or(path);
-    File::open(folder).and_then(|folder| folder.sync_all()).at("flush", folder)
-}
-
-/// As [`replace`], for a file that one process at a time writes; after a power cut it is the old one or the new one, as far as the
-/// file system sees to it.
-pub(crate) fn replace_beside(path: &Path, bytes: &[u8]) -> DiskResult<()> {
-    Written::write(beside(path), bytes)?.place(path)
-}
-
-/// A name in the same folder for a file that one process at a time writes: what a killed one leaves, the next one replaces.
-fn beside(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".tmp-{name}"))
 }
 
 /// Creates a folder with all that lead to it.
@@ -423,35 +342,6 @@ pub(crate) fn age(modified: SystemTime) -> Duration {
 pub(crate) fn age_of(path: &Path) -> DiskResult<Option<Duration>> {
     let found = fs::symlink_metadata(path).absent_as_none().at("look at", path)?;
     found.map(|found| found.modified().map(age).at("look at", path)).transpose()
-}
-
-/// Names the file system when `dir` lies on one that is shared over a network, where locks and renames do not hold.
-#[cfg(target_os = "linux")]
-pub(crate) fn network_file_system(dir: &Path) -> DiskResult<Option<&'static str>> {
-    const KINDS: [(u32, &str); 11] = [
-        (0x6969, "NFS"),
-        (0x517B, "SMB"),
-        (0xFF53_4D42, "CIFS"),
-        (0xFE53_4D42, "SMB2"),
-        (0x0102_1997, "9P"),
-        (0x5346_414F, "AFS"),
-        (0x7375_7245, "Coda"),
-        (0x00C3_6400, "Ceph"),
-        (0x0BD0_0BD0, "Lustre"),
-        (0x4750_4653, "GPFS"),
-        (0x0116_1970, "GFS2"),
-    ];
-    let stat = rustix::fs::statfs(dir).at("look at the file system of", dir)?;
-    // The type is a signed word whose width differs between machines; the magic numbers have 32 bits.
-    #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "only the low 32 bits carry the number")]
-    let magic = stat.f_type as u32;
-    Ok(KINDS.iter().find(|(number, _)| *number == magic).map(|(_, name)| *name))
-}
-
-/// Elsewhere nobody is refused by name.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn network_file_system(_dir: &Path) -> DiskResult<Option<&'static str>> {
-    Ok(None)
 }
 
 /// Removes `.` and `..` by the text alone, as other implementations do.
