@@ -179,6 +179,12 @@ impl Pool {
         let id = wanted.request_id.map_or_else(|| self.store.ids().fresh(), str::to_owned);
         let mut request = Request { id, mode: Mode::Blocking, is_queued: false, wanted };
         let line = self.line()?;
+        if line.is_empty()
+            && !self.is_time_for_upkeep()
+            && let Some(held) = self.take_one_of(&request, self.free_at_a_glance())?
+        {
+            return Ok(Outcome::Granted(Box::new(held)));
+        }
         // Who does not wait is told the truth, and whoever waits finds it out.
         let crowd = if wanted.wait == Wait::No { None } else { line.crowd(self.file.slots().len()) };
         let n_waiting = match crowd {

@@ -22,9 +22,9 @@ pub(super) fn wait_ms(position: usize, average_ms: f64) -> f64 {
     position * average_ms
 }
 
-/// The list with one more duration, the oldest dropped.
-pub(super) fn remember(mut durations_ms: Vec<f64>, duration_ms: f64) -> Vec<f64> {
-    durations_ms.push(duration_ms);
+/// The list with more durations, the oldest dropped.
+pub(super) fn remember(mut durations_ms: Vec<f64>, more_ms: &[f64]) -> Vec<f64> {
+    durations_ms.extend(more_ms);
     let surplus = durations_ms.len().saturating_sub(REMEMBERED);
     durations_ms.drain(..surplus);
     durations_ms

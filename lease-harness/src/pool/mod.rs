@@ -16,6 +16,7 @@ mod grant;
 mod hooks;
 mod marks;
 mod nudge;
+mod pace;
 mod prepare;
 mod queue;
 mod queue_lock;
@@ -63,6 +64,7 @@ pub(crate) use marks::{
 };
 pub(crate) use nudge::NUDGE_MARK;
 
+use self::pace::Pace;
 use crate::json::{Json, number_from_text};
 use crate::store::{self, Beat, Beaten, Env, LeaseStore};
 use crate::sys::bell::Bell;
@@ -105,6 +107,8 @@ pub struct Pool {
     next_tidy: SharedTime,
     /// The pool's journal.
     log: Arc<Log>,
+    /// None to do all upkeep each time.
+    pace: Option<Arc<Pace>>,
     /// The bell of who waited last, for who waits next.
     idle_bell: Arc<Mutex<Option<Bell>>>,
     store: LeaseStore,
@@ -138,6 +142,7 @@ impl Pool {
             agreed: Arc::default(),
             next_tidy: SharedTime::default(),
             log: Arc::default(),
+            pace: None,
             idle_bell: Arc::default(),
             store,
             env: options.env,

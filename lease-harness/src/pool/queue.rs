@@ -196,6 +196,11 @@ pub(super) enum Line {
 }
 
 impl Line {
+    /// Whether it is known that nobody waits.
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self, Self::Unattended(queue) if queue.entries.is_empty() && !queue.damaged)
+    }
+
     /// How many wait, if that many are ahead of who comes now that no slot can be had before its turn.
     pub(super) fn crowd(&self, n_slots: usize) -> Option<usize> {
         match self {
@@ -444,8 +449,8 @@ impl Pool {
         Ok(Some((place + 1, eta::wait_ms(place + 1, self.moving_avg_ms()?))))
     }
 
-    /// Remembers how long a slot was held.
-    pub(super) fn remember_duration(&self, owner: &str, duration_ms: f64) -> PoolResult<()> {
-        QueueLock::take(self, owner)?.remember(duration_ms)
+    /// Remembers how long slots were held.
+    pub(super) fn remember_durations(&self, owner: &str, durations_ms: &[f64]) -> PoolResult<()> {
+        QueueLock::take(self, owner)?.remember(durations_ms)
     }
 }

@@ -59,10 +59,10 @@ impl<'pool> QueueLock<'pool> {
         }
     }
 
-    /// Writes the statistics with one more duration.
-    pub(super) fn remember(&self, duration_ms: f64) -> PoolResult<()> {
+    /// Writes the statistics with more durations.
+    pub(super) fn remember(&self, more_ms: &[f64]) -> PoolResult<()> {
         let (durations_ms, damaged) = self.pool.read_stats()?;
-        let list = eta::remember(durations_ms, duration_ms).into_iter().map(Json::from).collect();
+        let list = eta::remember(durations_ms, more_ms).into_iter().map(Json::from).collect();
         self.alone.check()?;
         if damaged {
             self.tell_repair("stats_repaired", STATS);

@@ -117,6 +117,7 @@ impl Pool {
 
     /// A sweep that leaves the files of the dead, for who tidies up anyway; without a look at the kind that was just `freed`.
     pub(super) fn drop_dead(&self, owner: &str, queue: Queue, freed: Option<&str>) -> PoolResult<(Swept, Seen<'_>)> {
+        self.note_upkeep();
         let mut swept = Swept::default();
         let slots = self.file.slots();
         let mut seen = Seen { slots, ..Seen::default() };
@@ -139,6 +140,11 @@ impl Pool {
         }
         seen.waiting = waiting;
         Ok((swept, seen))
+    }
+
+    /// Slots under whose kinds there is nothing, without a sweep: some of the first of the pool.
+    pub(super) fn free_at_a_glance(&self) -> impl Iterator<Item = &SlotDef> {
+        self.file.slots().iter().take(MANY).filter(|slot| !self.store.has_record(slot.kind()))
     }
 
     /// What lies under the kinds of the slots, with their places in order, but for the one that was `freed`. Of many slots it is

@@ -152,7 +152,7 @@ impl Pool {
             self.forget_grant_of(kind, record);
             let held_ms = record.acquired_at_ms().map(|at| store::to_f64(self.store.now_ms()) - at);
             if let Some(held_ms) = held_ms.filter(|held_ms| *held_ms > 0.0) {
-                let _ = self.remember_duration(owner, held_ms);
+                self.note_duration(owner, held_ms);
             }
         }
         self.clear_after(owner, Some(kind));
@@ -161,6 +161,7 @@ impl Pool {
     /// Clears away what the dead left, behind a release.
     pub(super) fn clear_after(&self, owner: &str, freed: Option<&str>) {
         let found_dead = match self.line() {
+            Ok(line) if line.is_empty() && !self.is_time_for_upkeep() => false,
             // It sweeps as soon as it looks, and goes on doing so.
             Ok(Line::Attended { first, .. }) => {
                 self.ring_for(first.id());

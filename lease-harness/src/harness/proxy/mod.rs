@@ -45,6 +45,8 @@ const REAPED_WITHIN: Duration = Duration::from_millis(250);
 /// So many tests are served at once, or fewer if this process may not have the descriptors for that; more of them wait to be
 /// heard.
 const MOST_AT_ONCE: usize = 256;
+/// A pool need not be looked after for each test.
+const UPKEEP_EVERY: Duration = Duration::from_millis(100);
 /// Descriptors for one who waits, and for all that is not about one of them.
 const FOR_EACH: usize = 8;
 const FOR_ALL: usize = 48;
@@ -90,7 +92,7 @@ impl SlotProxy {
     /// When that pool cannot be asked, or there cannot be a socket or a thread.
     pub fn start(folder: &RunFolder, ask: impl Fn(&Asker) -> SlotRequest + Send + Sync + 'static) -> Result<Self, SlotError> {
         let any = ask(&Asker::this(PathBuf::from("/"), None, String::new()));
-        let pool = any.open()?;
+        let pool = any.open()?.at_a_pace_of(UPKEEP_EVERY);
         let text = |path: &Path| path.to_str().unwrap_or_default().to_owned();
         let owner = any.owner_name(&pool)?;
         let proxied = Proxied { file: text(any.file()), store: text(pool.store().dir()), owner: owner.clone() };
@@ -321,6 +323,7 @@ impl Shared {
             // A panic has been told where it happened.
             let _ = worker.join();
         }
+        self.pool.catch_up(&self.owner);
     }
 }
 
