@@ -193,6 +193,25 @@ fn a_signalled_run_ends_as_without_us() {
     }
 }
 
+/// However often it is interrupted, also behind nextest, it gives all back and removes its folder.
+#[test]
+fn a_run_that_is_interrupted_again_and_again_clears_up() {
+    let lab = plain_lab(&["a"]);
+    let mut run = lab.start(nextest(&lab, &[], &["holds"]));
+    lab.history().wait_for("start", |_| true);
+    let interrupted = || {
+        Target::Group.send(&run, Signal::INT);
+        run.has_ended()
+    };
+    wait::until_true("the run ends", interrupted);
+    let run = run.finish().expect_code(100);
+    lab.check_all_given_back();
+    let is_of_run = |name: &String| name.starts_with("cargo-lease-of-run-");
+    let names = std::fs::read_dir(lab.root()).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+    let left: Vec<_> = names.filter_map(|name| name.into_string().ok()).filter(is_of_run).collect();
+    assert_eq!(left, Vec::<String>::new(), "{}", run.account());
+}
+
 /// A record that is not ours any more: the test is ended, says why, and does not pass.
 #[test]
 fn a_test_whose_lease_is_taken_fails_and_says_why() {

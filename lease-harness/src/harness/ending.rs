@@ -62,6 +62,15 @@ impl Ending {
             || self.process.as_ref().is_some_and(|process| process.is_gone())
     }
 
+    /// Forgets the signals that came so far.
+    pub fn forget(&self) {
+        if let Some(ending) = &self.signals {
+            let mut ending = ending.lock().unwrap_or_else(PoisonError::into_inner);
+            ending.caught.drain();
+            ending.first = None;
+        }
+    }
+
     /// The first signal that came.
     #[must_use]
     pub fn signal(&self) -> Option<i32> {

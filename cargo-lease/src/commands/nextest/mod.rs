@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use lease_harness::harness::{Ended, RunFolder, RunNotes, SlotProxy, exit_like, heed_interrupts};
+use lease_harness::harness::{Ended, Ending, RunFolder, RunNotes, SlotProxy, exit_like, heed_interrupts};
 
 use self::listing::{Listed, Wanted};
 use self::program::{Nextest, SILENCES};
@@ -101,9 +101,11 @@ impl TestRun<'_> {
         };
         let holds = match (held, proxy) {
             (Some(held), _) => Holds::Slots(held),
-            (None, Some(proxy)) => Holds::ForTests(proxy),
+            (None, Some(proxy)) => Holds::ForTests(proxy, Ending::on_signals()?),
             (None, None) => Holds::Nothing,
         };
+        // To the end: behind the run the folder has to be removed.
+        let _outlasts_signals = if let Holds::ForTests(_, signals) = &holds { Some(signals.clone()) } else { None };
         let ended = self.run_tests(&prepared, listed.as_ref(), &schedule, &folder, holds)?;
         self.report(&ended, &folder, &schedule);
         // Behind the run: what nextest does not know either is for it to explain.
@@ -160,7 +162,7 @@ impl TestRun<'_> {
         command.env(RunNotes::SLOTS, folder.path());
         match holds {
             Holds::Slots(held) => held.run(command, self.wrapping.between),
-            Holds::ForTests(proxy) => proxy::run(proxy, command),
+            Holds::ForTests(proxy, signals) => proxy::run(proxy, command, &signals),
             Holds::Nothing => run_watched(command, &[], StartedBy::Hand),
         }
     }
@@ -191,8 +193,8 @@ impl TestRun<'_> {
 enum Holds {
     /// Slots of the run, which it lends to the tests.
     Slots(HeldSlots),
-    /// A slot for each test that runs.
-    ForTests(SlotProxy),
+    /// A slot for each test that runs. Signals do not end this process meanwhile.
+    ForTests(SlotProxy, Ending),
     Nothing,
 }
 

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use lease_harness::SlotError;
-use lease_harness::harness::{Asker, Ended, RunFolder, SlotProxy, Worktrees};
+use lease_harness::harness::{Asker, Ended, Ending, RunFolder, SlotProxy, Worktrees};
 
 use super::super::cargo::{AskAt, Holder, Plan, PoolAt};
 use super::super::held::{StartedBy, run_watched};
@@ -42,15 +42,18 @@ pub(in crate::commands) fn is_under_grants(around: &Surroundings) -> bool {
     around.var_os("LEASE_GRANTS").is_some()
 }
 
-/// Runs the tests to their end, and gives back what is still held then.
+/// Runs the tests to their end, and gives back what is still held then. A further signal that asks to end makes that faster, and
+/// no more, as long as `signals` is there.
 ///
 /// # Errors
 ///
 /// Nextest could not be started, or a slot was lost or could not be given back in a run that would have been a success without.
-pub(super) fn run(proxy: SlotProxy, command: Command) -> Result<Ended, Failure> {
+pub(super) fn run(proxy: SlotProxy, command: Command, signals: &Ending) -> Result<Ended, Failure> {
     let guard = Guard::start(&proxy.told_to_guard())?;
     let ended = run_watched(command, &[], StartedBy::Hand);
-    let given_back = proxy.end(ended.as_ref().ok());
+    // Nextest has heard those.
+    signals.forget();
+    let given_back = proxy.end(ended.as_ref().ok(), signals);
     guard.dismiss();
     verdict(ended?, given_back)
 }

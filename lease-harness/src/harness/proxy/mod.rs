@@ -22,6 +22,7 @@ pub use asking::{Asked, Asker};
 pub(super) use guard::Proxied;
 
 use super::child::{CLEANUP_GRACE, Ended, LOST_GRACE};
+use super::ending::Ending;
 use super::error::{SlotError, SlotErrorKind};
 use super::request::SlotRequest;
 use super::run_notes::RunFolder;
@@ -108,13 +109,14 @@ impl SlotProxy {
     }
 
     /// Behind the end of the run: gives all slots back. Tests that still work are ended; those that a terminal's signal has asked
-    /// to end may clean up before.
+    /// to end may clean up before, for ten seconds or until `hurry` is asked.
     ///
     /// # Errors
     /// That leases were lost, or slots could not be given back, in the order in which it was found out.
-    pub fn end(self, ended: Option<&Ended>) -> Result<(), Vec<SlotError>> {
+    pub fn end(self, ended: Option<&Ended>, hurry: &Ending) -> Result<(), Vec<SlotError>> {
         let may_clean_up = ended.is_some_and(Ended::was_asked_for);
-        self.shared.end(if may_clean_up { CLEANUP_GRACE } else { Duration::ZERO });
+        let patience = Patience { grace: CLEANUP_GRACE, hurry: hurry.clone() };
+        self.shared.end(may_clean_up.then_some(patience));
         let failures = std::mem::take(&mut *lock(&self.shared.failures));
         if failures.is_empty() { Ok(()) } else { Err(failures) }
     }
@@ -122,7 +124,25 @@ impl SlotProxy {
 
 impl Drop for SlotProxy {
     fn drop(&mut self) {
-        self.shared.end(Duration::ZERO);
+        self.shared.end(None);
+    }
+}
+
+/// How long tests may go on behind the end of their run.
+struct Patience {
+    grace: Duration,
+    /// What ends that before its time.
+    hurry: Ending,
+}
+
+impl Patience {
+    fn wait_for(&self, process: &Process) {
+        let until = Instant::now() + self.grace;
+        while Instant::now() < until && !self.hurry.is_asked() {
+            if !matches!(process.sleep_until_gone(until.min(Instant::now() + PAUSE)), Ok(false)) {
+                return;
+            }
+        }
     }
 }
 
@@ -144,8 +164,8 @@ struct Shared {
     ask: Ask,
     /// The run is over: nobody waits any more.
     given_up: Arc<AtomicBool>,
-    /// How long its tests may go on after that.
-    grace: OnceLock<Duration>,
+    /// How long its tests may go on after that, if they may.
+    patience: OnceLock<Option<Patience>>,
     /// Readable once it is over, since nobody has the other end then.
     ended: PipeReader,
     end: Mutex<Option<PipeWriter>>,
@@ -170,7 +190,7 @@ impl Shared {
             owner,
             ask,
             given_up: Arc::default(),
-            grace: OnceLock::new(),
+            patience: OnceLock::new(),
             ended,
             end: Mutex::new(Some(end)),
         });
@@ -298,7 +318,9 @@ impl Shared {
                 return false;
             }
             if self.is_over() {
-                let _ = process.sleep_until_gone(Instant::now() + self.grace.get().copied().unwrap_or_default());
+                if let Some(patience) = self.patience.get().and_then(Option::as_ref) {
+                    patience.wait_for(process);
+                }
                 return false;
             }
         }
@@ -309,8 +331,8 @@ impl Shared {
     }
 
     /// Ends all that is going on, and waits until it has ended.
-    fn end(&self, grace: Duration) {
-        let _ = self.grace.set(grace);
+    fn end(&self, patience: Option<Patience>) {
+        let _ = self.patience.set(patience);
         {
             // Nobody is added behind this.
             let _workers = lock(&self.workers);

@@ -66,7 +66,7 @@ impl Scene {
     }
 
     fn end(mut self, ended: Option<&Ended>) -> Result<(), Vec<SlotError>> {
-        self.proxy.take().unwrap().end(ended)
+        self.proxy.take().unwrap().end(ended, &Ending::new(false, None).unwrap())
     }
 }
 
@@ -182,6 +182,26 @@ fn behind_the_run_nothing_goes_on() {
     scene.end(Some(&Ended::Killed(9))).unwrap();
     assert!(test.was_killed(), "the run is over");
     assert!(!left.wait().unwrap().success(), "it carries the mark of a grant that was cut off");
+}
+
+/// If nobody hurries, for an hour.
+#[test]
+fn a_test_may_clean_up_until_somebody_hurries() {
+    let Some(mut scene) = Scene::new(Wait::Forever) else { return };
+    let [(cleans_up, _), (hangs, _)] = [scene.granted(), scene.granted()];
+    let given_up = Arc::new(AtomicBool::new(false));
+    let hurry = Ending::new(false, Some(Arc::clone(&given_up))).unwrap();
+    let proxy = scene.proxy.take().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| proxy.shared.end(Some(Patience { grace: Duration::from_secs(3600), hurry })));
+        cleans_up.end_by_itself();
+        while 1 < scene.records().len() {
+            thread::sleep(PAUSE);
+        }
+        given_up.store(true, Ordering::Release);
+    });
+    assert!(hangs.was_killed());
+    assert_eq!(scene.records(), Vec::<PathBuf>::new());
 }
 
 #[test]
