@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// What a process that ends leaves in a store to the next one, whatever it has done: rooms for guards, and files to be written anew.
 fn is_left_to_the_next(name: &str) -> bool {
-    name == ".spare" || name.starts_with(".idle-room-")
+    name == ".anew" || name.starts_with(".idle-room-")
 }
 
 /// The files below a folder and their bytes, and the folders with no bytes.

@@ -122,7 +122,9 @@ impl<'pool> Ears<'pool> {
 impl Drop for Ears<'_> {
     fn drop(&mut self) {
         // To make a bell and to remove it costs as much as half a turn. It goes with the pool's handle.
-        *self.pool.idle_bell.lock().unwrap_or_else(PoisonError::into_inner) = self.bell.take();
+        if let Some(bell) = self.bell.take() {
+            *self.pool.idle_bell.lock().unwrap_or_else(PoisonError::into_inner) = Some(bell);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The grant: what a holder is told, and the file that keeps it for who asks later.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Pool;
@@ -141,24 +141,41 @@ impl Pool {
         made_here.then(|| self.path_of(&[FOLDER, "/", request_id, ".json"]))
     }
 
-    /// Writes the grant or the failure of a request for this slot.
-    pub(super) fn write_grant(&self, request_id: &str, slot: &SlotDef, document: &Json) -> PoolResult<()> {
+    /// Writes the grant of a request.
+    pub(super) fn write_grant(&self, granted: &Granted<'_>) -> PoolResult<Grant> {
+        let grant = Grant::new(granted, self.store.now_ms());
+        self.write_answer(granted.request_id, self.anew_grant(granted).as_ref(), &grant.to_json())?;
+        Ok(grant)
+    }
+
+    /// Writes why a request has failed, for who asks later.
+    pub(super) fn write_failure(&self, request_id: &str, failure: &Json) -> PoolResult<()> {
+        self.write_answer(request_id, None, failure)
+    }
+
+    fn write_answer(&self, request_id: &str, anew: Option<&Anew>, document: &Json) -> PoolResult<()> {
         if self.grant_path(request_id).is_none() {
             return Ok(());
         }
         let text = document.to_pretty() + "\n";
-        self.write_file(&format!("{FOLDER}/{request_id}.json"), Some(&|folder| spare_grant(folder, slot)), &text)
+        self.write_file(&format!("{FOLDER}/{request_id}.json"), anew, &text)
     }
 
     /// The same for a request that never stood in the queue: nobody can ask for it before its holder knows it.
     pub(super) fn grant_to_unknown(&self, granted: &Granted<'_>) -> StoreResult<Grant> {
         let grant = Grant::new(granted, self.store.now_ms());
         if let Some(path) = self.grant_path(granted.request_id) {
-            let text = grant.document.to_pretty() + "\n";
-            let spare = || self.store.if_with_spares(|| spare_grant(&self.dir, granted.slot));
-            disk::with_folder(&self.path(FOLDER), || disk::write_new(&path, spare(), text.as_bytes()))?;
+            let (text, anew) = (grant.document.to_pretty() + "\n", self.anew_grant(granted));
+            disk::with_folder(&self.path(FOLDER), || disk::write_new(&path, anew.as_ref(), text.as_bytes()))?;
         }
         Ok(grant)
+    }
+
+    /// For a grant that [ends with its lease](Pool::forget_grant_of), before the slot has another.
+    fn anew_grant(&self, granted: &Granted<'_>) -> Option<Anew> {
+        let ends_with_lease = granted.mode == Mode::Blocking && granted.record.alive().is_some();
+        let name = || format!("grant-{}", granted.slot.kind());
+        self.store.anew(|maker| Anew::linked(&self.dir, &name(), maker)).filter(|_| ends_with_lease)
     }
 
     /// Takes that back.
@@ -233,14 +250,10 @@ impl Pool {
         if self.store.has_additions() {
             self.tidy_temp_dirs();
             self.tidy_bells();
+            disk::tidy_anew(&self.dir);
         }
         self.store.tidy();
     }
-}
-
-/// The grant of a slot is mostly removed before there is another.
-fn spare_grant(folder: &Path, slot: &SlotDef) -> Anew {
-    Anew::linked(folder, &format!("grant-{}", slot.kind()))
 }
 
 /// The request of a blocking grant whose holder was there to the end. One that was left to its TTL has an owner who may

@@ -202,14 +202,18 @@ impl Pool {
         disk::path_in(&self.dir, name)
     }
 
-    /// Writes a file of the pool's folder whole; anew if it will soon be written or removed again.
-    fn write_file(&self, name: &str, anew: Option<&dyn Fn(&Path) -> Anew>, text: &str) -> PoolResult<()> {
+    /// Writes a file of the pool's folder whole.
+    fn write_file(&self, name: &str, anew: Option<&Anew>, text: &str) -> PoolResult<()> {
         let path = self.path(name);
         let folder = path.parent().unwrap_or(&path);
         let temporary = || disk::path_in(folder, &[store::TEMPORARY, &self.store.ids().fresh()]);
-        let spare = || self.store.if_with_spares(|| anew.map(|anew| anew(&self.dir))).flatten();
-        let write = || Written::write_anew(spare(), temporary, text.as_bytes())?.swap_in(&path);
+        let write = || Written::write_anew(anew, temporary, text.as_bytes())?.swap_in(&path);
         Ok(disk::with_folder(folder, write)?)
+    }
+
+    /// For a file of the pool's folder that is replaced again and again.
+    fn swapped(&self, name: &str) -> Option<Anew> {
+        self.store.anew(|maker| Anew::swapped(&self.dir, name, maker))
     }
 
     fn journal(&self, event: &str, story: impl IntoIterator<Item = (&'static str, Json)>) {

@@ -1,7 +1,7 @@
 //! What need not be done for each slot by who takes and gives back many of them in a second: to look for what the dead have left,
 //! and to write down how long slots were held.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{Pool, eta};
@@ -10,18 +10,25 @@ use crate::sys::clock::{self, SharedTime};
 /// How often these things are done.
 pub(super) struct Pace {
     every: Duration,
-    /// When they are to be done next.
+    /// When the dead are looked for next.
     next: SharedTime,
-    /// The durations that are not written down yet.
-    durations_ms: Mutex<Vec<f64>>,
+    durations: Mutex<Durations>,
+}
+
+/// The durations that are not written down yet.
+#[derive(Default)]
+struct Durations {
+    ms: Vec<f64>,
+    /// When that is to be done.
+    due: Duration,
 }
 
 impl Pool {
-    /// Does upkeep at most so often from now on, as long as there are free slots and nobody waits. What the dead have left is found
-    /// later by as much, and the statistics are as old. Behind the last slot [`Pool::catch_up`] is to be called; if the process dies
-    /// before it, some durations are not in the statistics.
+    /// Does upkeep at most so often from now on: looks for what the dead have left, which is found later by as much and at once if
+    /// there is no free slot or somebody waits; and writes the statistics, which are as old. Behind the last slot [`Pool::catch_up`]
+    /// is to be called; if the process dies before it, the last durations are not in the statistics.
     pub(crate) fn at_a_pace_of(self, every: Duration) -> Self {
-        let pace = Pace { every, next: SharedTime::default(), durations_ms: Mutex::default() };
+        let pace = Pace { every, next: SharedTime::default(), durations: Mutex::default() };
         Self { pace: Some(Arc::new(pace)), ..self }
     }
 
@@ -41,27 +48,41 @@ impl Pool {
     pub(super) fn note_duration(&self, owner: &str, held_ms: f64) {
         let durations_ms = match &self.pace {
             None => vec![held_ms],
-            Some(pace) => {
-                let mut waiting = pace.durations_ms.lock().unwrap_or_else(PoisonError::into_inner);
-                *waiting = eta::remember(std::mem::take(&mut *waiting), &[held_ms]);
-                if !self.is_time_for_upkeep() {
-                    return;
-                }
-                std::mem::take(&mut *waiting)
-            }
+            Some(pace) => pace.durations().add(held_ms, pace.every),
         };
-        let _ = self.remember_durations(owner, &durations_ms);
+        if !durations_ms.is_empty() {
+            let _ = self.remember_durations(owner, &durations_ms);
+        }
     }
 
     /// Does the upkeep that was left for later.
     pub(crate) fn catch_up(&self, owner: &str) {
         let Some(pace) = &self.pace else { return };
-        let durations_ms = std::mem::take(&mut *pace.durations_ms.lock().unwrap_or_else(PoisonError::into_inner));
+        let durations_ms = std::mem::take(&mut pace.durations().ms);
         if !durations_ms.is_empty() {
             let _ = self.remember_durations(owner, &durations_ms);
-            pace.next.set(Duration::ZERO);
-            self.clear_after(owner, None);
         }
+        pace.next.set(Duration::ZERO);
+        self.clear_after(owner, None);
+    }
+}
+
+impl Pace {
+    fn durations(&self) -> MutexGuard<'_, Durations> {
+        self.durations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Durations {
+    /// One more; those that are to be written down now, if it is time for that.
+    fn add(&mut self, held_ms: f64, every: Duration) -> Vec<f64> {
+        let now = clock::since_boot();
+        self.ms = eta::remember(std::mem::take(&mut self.ms), &[held_ms]);
+        if now < self.due {
+            return Vec::new();
+        }
+        self.due = now + every;
+        std::mem::take(&mut self.ms)
     }
 }
 
@@ -117,7 +138,7 @@ mod tests {
         let pool = pool(temp.path());
         for n_before in 0..15 {
             take_and_give_back(&pool);
-            assert_eq!(pool.read_stats().unwrap().0.len(), 0, "behind {n_before}");
+            assert_eq!(pool.read_stats().unwrap().0.len(), 1, "behind {n_before}");
         }
         pool.catch_up("acme");
         assert_eq!(pool.read_stats().unwrap().0.len(), eta::REMEMBERED);
@@ -140,6 +161,17 @@ mod tests {
         die_in(&pool, "slot-1");
         pool.catch_up("acme");
         assert!(!pool.store().has_record("slot-1"));
+    }
+
+    /// Also if there is always somebody who waits, for whom the dead are looked for each time.
+    #[test]
+    fn durations_are_written_down_in_time() {
+        let every = Duration::from_secs(1);
+        let mut durations = Durations::default();
+        assert_eq!(durations.add(1.0, every), [1.0]);
+        assert_eq!(durations.add(2.0, every), [0.0; 0]);
+        durations.due = clock::since_boot();
+        assert_eq!(durations.add(3.0, every), [2.0, 3.0]);
     }
 
     #[test]

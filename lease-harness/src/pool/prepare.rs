@@ -206,9 +206,7 @@ impl Preparing<'_> {
         if !request.is_queued && request.wanted.request_id.is_none() {
             return Ok(self.pool.grant_to_unknown(&granted)?);
         }
-        let grant = Grant::new(&granted, self.pool.store.now_ms());
-        self.pool.write_grant(&request.id, self.slot, &grant.to_json())?;
-        Ok(grant)
+        self.pool.write_grant(&granted)
     }
 
     /// Gives the slot back when something fails that is not the slot's fault.
@@ -268,7 +266,7 @@ impl Preparing<'_> {
         let now = self.pool.store.now_ms();
         let failure = grant::failure(state, &self.request.id, self.slot, error, now);
         // What failed is told by the error; the file is for who asks later, and a full disk must not change the answer.
-        let _ = self.pool.write_grant(&self.request.id, self.slot, &failure);
+        let _ = self.pool.write_failure(&self.request.id, &failure);
         self.pool.journal(event, self.which().into_iter().chain(more));
         PoolError::not_ready(error, failure)
     }

@@ -8,7 +8,7 @@ use super::queue_text::QueueText;
 use super::{Pool, eta};
 use crate::json::{Json, object};
 use crate::store::{self, Alone, Entering, Found, StoreErrorKind};
-use crate::sys::disk::{self, Anew};
+use crate::sys::disk;
 
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_micros(100);
@@ -67,11 +67,7 @@ impl<'pool> QueueLock<'pool> {
         if damaged {
             self.tell_repair("stats_repaired", STATS);
         }
-        self.pool.write_file(
-            STATS,
-            Some(&|folder| Anew::swapped(folder, STATS)),
-            &file_text(&object([("durationsMs", Json::Array(list))])),
-        )
+        self.pool.write_file(STATS, self.pool.swapped(STATS).as_ref(), &file_text(&object([("durationsMs", Json::Array(list))])))
     }
 
     /// Writes the text of the queue, unless the lock was lost meanwhile.
@@ -79,10 +75,10 @@ impl<'pool> QueueLock<'pool> {
         self.alone.check()?;
         if text.is_empty() {
             // No file is an empty queue, and a waiter that gave up leaves nothing.
-            disk::remove_file(&self.pool.path(QUEUE))?;
+            disk::retire(&self.pool.path(QUEUE), self.pool.swapped(QUEUE).as_ref())?;
             return Ok(());
         }
-        self.pool.write_file(QUEUE, Some(&|folder| Anew::swapped(folder, QUEUE)), text.as_str())
+        self.pool.write_file(QUEUE, self.pool.swapped(QUEUE).as_ref(), text.as_str())
     }
 
     /// A file of the wrong shape is reported by name when it is replaced by one of the right shape.

@@ -98,7 +98,8 @@ impl Pool {
         Ok(self.store.heartbeat(slot.kind(), owner, token)?)
     }
 
-    /// Gives a slot back, remembers for how long it was held, and sweeps. Needs no space on the disk.
+    /// Gives a slot back, remembers for how long it was held, and sweeps; the latter two may be left for later where slots are given
+    /// back many times a second. Needs no space on the disk.
     ///
     /// # Errors
     /// When the store cannot be used; the slot is then still held.

@@ -103,7 +103,7 @@ pub(super) struct Waiter<'a> {
 
 /// What one who stands far behind has read of the queue.
 struct Known {
-    /// The file, as it was before that; none if only our own place is known.
+    /// The file, as it was before that; none if only our own place is known, or it may change unnoticed.
     stamp: Option<Stamp>,
     read: Duration,
     place: usize,
@@ -163,7 +163,7 @@ impl<'a> Waiter<'a> {
 
     /// Reads the queue, and leaves the rest to those in front as long as they are there.
     fn read_far(&mut self, now: Duration) -> PoolResult<Look> {
-        let stamp = disk::stamp(&self.pool.path(QUEUE));
+        let stamp = disk::settled_stamp(&self.pool.path(QUEUE));
         let entries = self.pool.read_queue()?.entries;
         let Some(place) = entries.iter().position(|entry| entry.id() == self.request.id) else { return Ok(Look::Lost) };
         if place < NEAR {
@@ -218,7 +218,7 @@ impl<'a> Waiter<'a> {
     }
 
     fn look_at_everything(&mut self) -> PoolResult<Look> {
-        let (now, stamp) = (clock::since_boot(), disk::stamp(&self.pool.path(QUEUE)));
+        let (now, stamp) = (clock::since_boot(), disk::settled_stamp(&self.pool.path(QUEUE)));
         let (_, mut seen) = self.pool.sweep_and_look(self.request.wanted.owner)?;
         let Some(place) = seen.place_of(&self.request.id) else { return Ok(Look::Lost) };
         (self.near, self.known) = ((place < NEAR).then_some(place), None);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::error::StoreResult;
 use crate::sys::clock::{self, Ids};
-use crate::sys::disk::{self, At};
+use crate::sys::disk::{self, At, Maker};
 use crate::sys::lock::{self, Tried};
 use crate::sys::process::own_number;
 
@@ -34,6 +34,8 @@ struct Inner {
     process: u32,
     id: String,
     path: PathBuf,
+    /// What our files here have of us.
+    maker: Option<Maker>,
     /// Holds the lock; close-on-exec, so that it ends with this process and not with a child of it.
     file: File,
 }
@@ -80,6 +82,11 @@ impl ProofOfLife {
         self.0.process == own_number()
     }
 
+    /// What files have that this process makes in the store.
+    pub(super) fn maker(&self) -> Option<Maker> {
+        self.0.maker
+    }
+
     /// Whether others can look at it; not if somebody has deleted the file, or the whole store.
     pub(super) fn can_be_seen(&self) -> bool {
         self.0.path.exists()
@@ -102,7 +109,8 @@ fn make(dir: &Path, id: &str) -> StoreResult<Inner> {
         let _ = fs::remove_file(&making);
         return Err(error.into());
     }
-    Ok(Inner { process: own_number(), id: id.to_owned(), path, file })
+    let maker = Maker::of(&file).ok();
+    Ok(Inner { process: own_number(), id: id.to_owned(), path, maker, file })
 }
 
 /// Who we are, for people.

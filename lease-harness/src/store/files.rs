@@ -1,11 +1,12 @@
 //! The files of a store, as they are read and written on its file system.
 
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
 use super::error::{StoreError, StoreResult};
 use super::record::{Found, Record};
 use super::{LeaseStore, RECORD, TEMPORARY};
-use crate::sys::disk::{self, Anew, DiskResult, FileSystem, Written};
+use crate::sys::disk::{self, Anew, DiskResult, FileSystem, Maker, Written};
 
 impl LeaseStore {
     pub(super) fn path(&self, kind: &str) -> PathBuf {
@@ -16,9 +17,9 @@ impl LeaseStore {
         Ok(Found::from_bytes(self.read(&self.path(kind))?.as_deref()))
     }
 
-    pub(super) fn write(&self, kind: &str, record: &Record, spare: Option<Anew>) -> StoreResult<Written> {
+    pub(super) fn write(&self, kind: &str, record: &Record, anew: Option<&Anew>) -> StoreResult<Written> {
         let temporary = || disk::path_in(self.dir(), &[TEMPORARY, kind, "-", &self.inner.ids.fresh()]);
-        Ok(Written::write_anew(spare, temporary, record.to_file_text().as_bytes())?)
+        Ok(Written::write_anew(anew, temporary, record.to_file_text().as_bytes())?)
     }
 
     /// A file of the store, whole; none if it is not there.
@@ -26,9 +27,13 @@ impl LeaseStore {
         if self.inner.file_system.reads_whole { disk::read_at_once(path) } else { disk::read(path) }
     }
 
-    /// Something of a store in which files that are soon removed are written anew instead of being made each time.
-    pub(crate) fn if_with_spares<T>(&self, of: impl FnOnce() -> T) -> Option<T> {
-        (self.has_additions() && self.inner.file_system.has_dear_files).then(of)
+    /// What is written anew in this store, if anything is: files that are soon removed need not be made each time. Only for who has
+    /// a proof of life, by which it is known what files have that this process makes.
+    pub(crate) fn anew(&self, of: impl FnOnce(Maker) -> Anew) -> Option<Anew> {
+        let is_worth_it = self.has_additions() && self.inner.file_system.has_dear_files;
+        let life = self.inner.life.lock().unwrap_or_else(PoisonError::into_inner);
+        let (proof, _) = life.as_ref().filter(|(proof, _)| is_worth_it && proof.is_of_this_process())?;
+        proof.maker().map(of)
     }
 }
 
@@ -92,7 +97,7 @@ mod tests {
         }
         inodes.dedup();
         // A system that cannot tell whether somebody has a file open makes none there.
-        assert!(inodes.len() == 1 || !temp.path().join(".spare").exists(), "{inodes:?}");
+        assert!(inodes.len() == 1 || !temp.path().join(".anew").exists(), "{inodes:?}");
     }
 
     #[test]
@@ -114,6 +119,6 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let store = store(temp.path(), false);
         release(&store, &acquire(&store, "holder"));
-        assert!(!temp.path().join(".spare").exists());
+        assert!(!temp.path().join(".anew").exists());
     }
 }

@@ -94,7 +94,12 @@ impl<'store> Guard<'store> {
         if inside < self.store.inner.limits.stale / 2 || id_of(holder_of(&self.place).as_ref()) == ours {
             return Ok(());
         }
-        Err(StoreError::busy(format!("{} was taken away while this process was suspended in it", self.place.display())))
+        Err(self.lost())
+    }
+
+    /// Somebody else has been inside.
+    pub(super) fn lost(&self) -> StoreError {
+        StoreError::busy(format!("{} was taken away while this process was suspended in it", self.place.display()))
     }
 }
 

@@ -278,15 +278,16 @@ impl LeaseStore {
         let record = Record::new(request.kind, request.owner, &token, request.ttl_minutes, payload, &at);
         // Written before the number counts, so that a full disk changes nothing.
         let is_new = found == Found::Free;
-        let spare = || self.if_with_spares(|| Anew::linked(self.dir(), request.kind));
-        let written = self.write(request.kind, &record, is_new.then(spare).flatten())?;
+        let anew = self.anew(|maker| Anew::linked(self.dir(), request.kind, maker)).filter(|_| is_new);
+        let written = self.write(request.kind, &record, anew.as_ref())?;
         tell(&record)?;
         guard.check()?;
         drawn.map_or(Ok(()), |drawn| drawn.keep(self.dir()))?;
         let path = self.path(request.kind);
-        match is_new {
-            true => written.place(&path)?,
-            false => written.swap_in(&path)?,
+        if !is_new {
+            written.swap_in(&path)?;
+        } else if !written.place_new(&path)? {
+            return Err(guard.lost());
         }
         let previous = (!is_new).then_some(found);
         if let Some(previous) = &previous {
@@ -392,6 +393,7 @@ impl LeaseStore {
             return;
         }
         self.remove_left_temporaries(self.dir());
+        disk::tidy_anew(self.dir());
         for name in disk::names(self.dir()).unwrap_or_default() {
             let _ = guard::collect(self, &name);
         }

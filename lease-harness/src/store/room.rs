@@ -169,7 +169,9 @@ fn take_idle(folder: &Path, owner: &str, text: &str) -> Option<(PathBuf, Stamp)>
     (0..N_IDLE).map(|number| idle(folder, number)).find_map(|idle| {
         let path = own_name(folder, owner);
         fs::rename(&idle, &path).ok()?;
-        let holder = disk::write_in_place(&path.join(HOLDER), text.as_bytes());
+        let write = || disk::write_in_place(&path.join(HOLDER), text.as_bytes());
+        // That of a store of which somebody has made a copy by links is made anew.
+        let holder = write().or_else(|error| fs::remove_file(path.join(HOLDER)).map_or(Err(error), |()| write()));
         // That of another user, say. It is left to him.
         if holder.is_err() && !matches!(disk::rename_new(&path, &idle), Ok(Placed::Done)) {
             let _ = disk::remove_tree(&path);

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use super::disk;
 use super::process::own_number;
 
 /// Our own bell. It is taken away when this is dropped.
@@ -38,6 +39,8 @@ impl Bell {
     /// The same bell under another name in the same folder; none if it is not where it was hung. Nobody else may have one of this
     /// name.
     pub(crate) fn rehang(mut self, path: &Path) -> Option<Self> {
+        // Who tidies up takes away only what is old.
+        let _ = disk::touch_open(&self.pipe);
         let is_moved = self.process == own_number() && fs::rename(&self.path, path).is_ok();
         is_moved.then(|| {
             path.clone_into(&mut self.path);

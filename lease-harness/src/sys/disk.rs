@@ -1,8 +1,8 @@
 //! Files: whole reads, replacing writes, renames that refuse to replace, appended lines.
 
+mod anew;
 mod file_system;
 mod path;
-mod spare;
 mod write;
 
 use std::fmt;
@@ -17,12 +17,13 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 
+pub(crate) use anew::{Anew, Maker, tidy_anew};
 pub(crate) use file_system::{FileSystem, file_system};
 pub(crate) use path::path_in;
-pub(crate) use spare::Anew;
-pub(crate) use write::{Log, Written, append_line, replace, replace_beside, write_in_place, write_new};
+pub(crate) use write::{Log, Written, append_line, replace, replace_beside, retire, write_in_place, write_new};
 #[cfg(feature = "claims")]
 pub(crate) use write::{append_at, replace_flushed};
+use write::{open_to_overwrite, overwrite};
 
 /// A call to the file system that failed: what, where, why.
 #[derive(Debug)]
@@ -108,12 +109,14 @@ pub(crate) fn read(path: &Path) -> DiskResult<Option<Vec<u8>>> {
 pub(crate) fn read_at_once(path: &Path) -> DiskResult<Option<Vec<u8>>> {
     /// Most files of a store are shorter.
     const USUAL: usize = 16 << 10;
+    const PAGE: usize = 4096;
     let read = || {
         let file = open_for_reading(path, READING)?;
         let mut bytes = Vec::with_capacity(USUAL);
         // What is no file has no places, or none in which there is anything, or is never at its end.
         match rustix::io::pread(&file, spare_capacity(&mut bytes), 0) {
-            Ok(n_read) if 0 < n_read && n_read < bytes.capacity() => Ok(bytes),
+            // The first pages of a file of which the next could not be read are no whole one.
+            Ok(n_read) if n_read % PAGE != 0 && n_read < bytes.capacity() => Ok(bytes),
             _ => check_file(file).and_then(read_whole),
         }
     };
@@ -168,14 +171,17 @@ fn check_file(file: File) -> io::Result<(File, fs::Metadata)> {
     }
 }
 
-/// What had this name a moment ago may be [written anew](spare) just now; who looks the name up again finds something else.
+/// What had this name a moment ago may be [written anew](anew) just now; who looks the name up again finds something else. Mostly that
+/// is over at once, but whoever writes may have to wait for a processor.
 fn open_for_reading(path: &Path, flags: OFlags) -> io::Result<File> {
-    const TIMES: usize = 100;
-    for _ in 1..TIMES {
+    const LONGEST: Duration = Duration::from_millis(100);
+    let mut pause = Duration::from_micros(50);
+    while pause < LONGEST {
         match rustix::fs::open(path, flags, Mode::empty()) {
-            Err(Errno::AGAIN) => std::thread::sleep(Duration::from_micros(50)),
+            Err(Errno::AGAIN) => std::thread::sleep(pause),
             opened => return Ok(opened?.into()),
         }
+        pause = pause * 5 / 4;
     }
     Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
@@ -236,6 +242,17 @@ pub(crate) struct Stamp {
 /// The stamp of what has this name; none if it has none, or cannot be looked at.
 pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
     fs::symlink_metadata(path).ok().map(|found| stamp_of(&found))
+}
+
+/// The same for a file that changes again and again: none if it was changed so short a while ago that, by a kernel whose clock ticks
+/// slowly, the next change may have the same time.
+pub(crate) fn settled_stamp(path: &Path) -> Option<Stamp> {
+    /// Longer than a tick.
+    const TICK: Duration = Duration::from_millis(20);
+    let stamp = stamp(path)?;
+    let changed = Duration::new(u64::try_from(stamp.changed.0).ok()?, u32::try_from(stamp.changed.1).ok()?);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    (changed + TICK < now).then_some(stamp)
 }
 
 fn stamp_of(found: &fs::Metadata) -> Stamp {

@@ -71,14 +71,42 @@ fn a_stamp_tells_a_file_from_what_it_became() {
     assert_ne!(stamp(&path), first);
 }
 
+#[test]
+fn what_may_change_unnoticed_has_no_settled_stamp() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("file");
+    assert!(settled_stamp(&path).is_none());
+    let is_fresh = || age_of(&path).unwrap().unwrap() < Duration::from_millis(10);
+    // A look that takes longer than that says nothing.
+    let unsettled = std::iter::repeat_with(|| {
+        fs::write(&path, "text").unwrap();
+        (settled_stamp(&path), is_fresh())
+    });
+    assert_eq!(unsettled.into_iter().find(|(_, is_fresh)| *is_fresh).unwrap().0, None);
+    while settled_stamp(&path).is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(settled_stamp(&path), stamp(&path));
+}
+
+/// What a new file has of us.
+fn maker(folder: &Path) -> Maker {
+    let path = folder.join("made");
+    let maker = Maker::of(&File::create(&path).unwrap()).unwrap();
+    fs::remove_file(path).unwrap();
+    maker
+}
+
 /// What is to be linked.
 fn to_link(folder: &Path, text: &str) -> Written {
-    Written::write_anew(Some(Anew::linked(folder, "spare")), || folder.join("temporary"), text.as_bytes()).unwrap()
+    Written::write_anew(Some(&Anew::linked(folder, "linked", maker(folder))), || folder.join("temporary"), text.as_bytes())
+        .unwrap()
 }
 
 /// What is to be swapped.
 fn to_swap(folder: &Path, text: &str) -> Written {
-    Written::write_anew(Some(Anew::swapped(folder, "swapped")), || folder.join("temporary"), text.as_bytes()).unwrap()
+    Written::write_anew(Some(&Anew::swapped(folder, "swapped", maker(folder))), || folder.join("temporary"), text.as_bytes())
+        .unwrap()
 }
 
 fn inode(path: &Path) -> u64 {
@@ -100,7 +128,7 @@ mod anew {
         for text in ["long enough to be cut", "short", "", "longer again"] {
             to_link(temp.path(), text).place(&path).unwrap();
             assert_eq!(read(&path).unwrap().unwrap(), text.as_bytes());
-            assert_eq!(names_in(temp.path()), [".spare", "file"]);
+            assert_eq!(names_in(temp.path()), [".anew", "file"]);
             inodes.push(inode(&path));
             assert!(remove_file(&path).unwrap());
         }
@@ -116,7 +144,7 @@ mod anew {
         for text in ["1", "22", "333", "4444", "5"] {
             to_swap(temp.path(), text).swap_in(&path).unwrap();
             assert_eq!(read(&path).unwrap().unwrap(), text.as_bytes());
-            assert_eq!(names_in(temp.path()), [".spare", "file"]);
+            assert_eq!(names_in(temp.path()), [".anew", "file"]);
             inodes.push(inode(&path));
         }
         assert_ne!(inodes[0], inodes[1], "what has a name is not written");
@@ -152,7 +180,7 @@ mod anew {
         let temp = tempfile::tempdir().unwrap();
         let [first, second] = ["first", "second"].map(|name| temp.path().join(name));
         let (one, other) = (to_link(temp.path(), "one"), to_link(temp.path(), "other"));
-        assert_eq!(names_in(temp.path()), [".spare", "temporary"]);
+        assert_eq!(names_in(temp.path()), [".anew", "temporary"]);
         other.place(&second).unwrap();
         one.place(&first).unwrap();
         assert_eq!((read(&first).unwrap().unwrap(), read(&second).unwrap().unwrap()), (b"one".to_vec(), b"other".to_vec()));
@@ -167,15 +195,15 @@ mod anew {
         drop(to_swap(temp.path(), "not placed"));
         assert_eq!(
             (names_in(temp.path()), read(&path).unwrap().unwrap()),
-            (vec![".spare".to_owned(), "file".to_owned()], b"newer".to_vec())
+            (vec![".anew".to_owned(), "file".to_owned()], b"newer".to_vec())
         );
     }
 
     #[test]
-    fn something_else_in_the_place_of_the_spare_file_is_left_alone() {
+    fn something_else_in_its_place_is_left_alone() {
         let temp = tempfile::tempdir().unwrap();
-        let [path, precious, spare] = ["file", "precious", ".spare/spare"].map(|name| temp.path().join(name));
-        fs::create_dir(temp.path().join(".spare")).unwrap();
+        let [path, precious, place] = ["file", "precious", ".anew/linked"].map(|name| temp.path().join(name));
+        fs::create_dir(temp.path().join(".anew")).unwrap();
         fs::write(&precious, "precious").unwrap();
         let write = || {
             to_link(temp.path(), "new").place(&path).unwrap();
@@ -185,17 +213,107 @@ mod anew {
             );
             fs::remove_file(&path).unwrap();
         };
-        symlink(&precious, &spare).unwrap();
+        symlink(&precious, &place).unwrap();
         write();
-        fs::remove_file(&spare).unwrap();
-        fs::hard_link(&precious, &spare).unwrap();
+        fs::remove_file(&place).unwrap();
+        fs::hard_link(&precious, &place).unwrap();
         write();
-        fs::remove_file(&spare).unwrap();
-        fs::create_dir(&spare).unwrap();
+        assert!(!place.exists(), "a link is taken away");
+        fs::create_dir(&place).unwrap();
         write();
-        remove_tree(&temp.path().join(".spare")).unwrap();
-        fs::write(temp.path().join(".spare"), "no folder").unwrap();
+        remove_tree(&temp.path().join(".anew")).unwrap();
+        fs::write(temp.path().join(".anew"), "no folder").unwrap();
         write();
+    }
+
+    #[test]
+    fn what_is_retired_is_written_anew() {
+        let temp = tempfile::tempdir().unwrap();
+        let (path, anew) = (temp.path().join("file"), Anew::swapped(temp.path(), "swapped", maker(temp.path())));
+        let mut inodes = Vec::new();
+        for text in ["one", "another"] {
+            to_swap(temp.path(), text).swap_in(&path).unwrap();
+            inodes.push(inode(&path));
+            retire(&path, Some(&anew)).unwrap();
+            assert_eq!(read(&path).unwrap(), None);
+        }
+        assert_eq!(inodes[0], inodes[1]);
+        // Nor is there one where nothing was written anew before.
+        remove_tree(&temp.path().join(".anew")).unwrap();
+        fs::write(&path, "of somebody else").unwrap();
+        retire(&path, Some(&anew)).unwrap();
+        assert_eq!(read(&path).unwrap(), None);
+        // Beside one there is no place for another.
+        to_swap(temp.path(), "first").swap_in(&path).unwrap();
+        to_swap(temp.path(), "second").swap_in(&path).unwrap();
+        retire(&path, Some(&anew)).unwrap();
+        retire(&path, Some(&anew)).unwrap();
+        assert_eq!(names_in(temp.path()), [".anew"]);
+    }
+
+    /// Whoever is stopped there would stand in the way of readers.
+    #[test]
+    fn what_is_swapped_never_has_two_names() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("file");
+        for text in ["first", "second", "third"] {
+            to_swap(temp.path(), text).swap_in(&path).unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().nlink(), 1, "{text}");
+        }
+    }
+
+    /// The folder is deleted and made anew by somebody else while a text waits for its place.
+    #[test]
+    fn nobody_gives_a_place_to_the_text_of_somebody_else() {
+        for is_linked in [true, false] {
+            let temp = tempfile::tempdir().unwrap();
+            let path = temp.path().join("file");
+            let write = |text| if is_linked { to_link(temp.path(), text) } else { to_swap(temp.path(), text) };
+            fs::write(&path, "old").unwrap();
+            let first = write("first");
+            remove_tree(&temp.path().join(".anew")).unwrap();
+            first.swap_in(&path).unwrap();
+            assert_eq!(read(&path).unwrap().unwrap(), b"first");
+            if is_linked {
+                let first = write("first again");
+                remove_tree(&temp.path().join(".anew")).unwrap();
+                let second = write("second");
+                first.swap_in(&path).unwrap();
+                assert_eq!(read(&path).unwrap().unwrap(), b"first again");
+                drop(second);
+            }
+        }
+    }
+
+    /// Else it would show others what they may not see, or not what they may.
+    #[test]
+    fn what_others_may_read_or_not_is_as_with_a_new_file() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("file");
+        let mode = || fs::metadata(&path).unwrap().mode();
+        to_link(temp.path(), "first").place(&path).unwrap();
+        let usual = mode();
+        fs::remove_file(&path).unwrap();
+        fs::set_permissions(temp.path().join(".anew/linked"), fs::Permissions::from_mode(0o640)).unwrap();
+        to_link(temp.path(), "second").place(&path).unwrap();
+        assert_eq!(mode(), usual);
+        fs::remove_file(&path).unwrap();
+        to_link(temp.path(), "third").place(&path).unwrap();
+        assert!(temp.path().join(".anew/linked").exists(), "there is one of ours again");
+    }
+
+    #[test]
+    fn what_was_not_written_for_long_goes() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join(".anew/linked");
+        drop(to_link(temp.path(), "text"));
+        tidy_anew(temp.path());
+        assert!(path.exists());
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(24 * 3600)).unwrap();
+        tidy_anew(temp.path());
+        assert!(!path.exists());
     }
 
     #[test]
@@ -203,12 +321,14 @@ mod anew {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("file");
         fs::write(&path, "in the way").unwrap();
-        assert!(write_new(&path, Some(Anew::linked(temp.path(), "spare")), b"new").is_err());
+        assert!(write_new(&path, Some(&Anew::linked(temp.path(), "linked", maker(temp.path()))), b"new").is_err());
+        assert!(!to_link(temp.path(), "new").place_new(&path).unwrap());
+        assert!(!Written::write(temp.path().join("temporary"), b"new").unwrap().place_new(&path).unwrap());
         assert_eq!(read(&path).unwrap().unwrap(), b"in the way");
         to_link(temp.path(), "new").place(&path).unwrap();
         assert_eq!(
             (read(&path).unwrap().unwrap(), names_in(temp.path())),
-            (b"new".to_vec(), vec![".spare".to_owned(), "file".to_owned()])
+            (b"new".to_vec(), vec![".anew".to_owned(), "file".to_owned()])
         );
     }
 
