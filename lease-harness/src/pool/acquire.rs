@@ -179,6 +179,7 @@ impl Pool {
         let id = wanted.request_id.map_or_else(|| self.store.ids().fresh(), str::to_owned);
         let mut request = Request { id, mode: Mode::Blocking, is_queued: false, wanted };
         let line = self.line()?;
+        // Where there was a sweep a moment ago and nobody waits, what is free is free.
         if line.is_empty()
             && !self.is_time_for_upkeep()
             && let Some(held) = self.take_one_of(&request, self.free_at_a_glance())?

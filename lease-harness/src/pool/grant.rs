@@ -148,6 +148,16 @@ impl Pool {
         Ok(grant)
     }
 
+    /// The same for a request that never stood in the queue: nobody can ask for it before its holder knows it.
+    pub(super) fn grant_to_unknown(&self, granted: &Granted<'_>) -> StoreResult<Grant> {
+        let grant = Grant::new(granted, self.store.now_ms());
+        if let Some(path) = self.grant_path(granted.request_id) {
+            let (text, anew) = (grant.document.to_pretty() + "\n", self.anew_grant(granted));
+            disk::with_folder(&self.path(FOLDER), || disk::write_new(&path, anew.as_ref(), text.as_bytes()))?;
+        }
+        Ok(grant)
+    }
+
     /// Writes why a request has failed, for who asks later.
     pub(super) fn write_failure(&self, request_id: &str, failure: &Json) -> PoolResult<()> {
         self.write_answer(request_id, None, failure)
@@ -159,16 +169,6 @@ impl Pool {
         }
         let text = document.to_pretty() + "\n";
         self.write_file(&format!("{FOLDER}/{request_id}.json"), anew, &text)
-    }
-
-    /// The same for a request that never stood in the queue: nobody can ask for it before its holder knows it.
-    pub(super) fn grant_to_unknown(&self, granted: &Granted<'_>) -> StoreResult<Grant> {
-        let grant = Grant::new(granted, self.store.now_ms());
-        if let Some(path) = self.grant_path(granted.request_id) {
-            let (text, anew) = (grant.document.to_pretty() + "\n", self.anew_grant(granted));
-            disk::with_folder(&self.path(FOLDER), || disk::write_new(&path, anew.as_ref(), text.as_bytes()))?;
-        }
-        Ok(grant)
     }
 
     /// For a grant that [ends with its lease](Pool::forget_grant_of), before the slot has another.

@@ -164,12 +164,10 @@ impl Log {
     pub(crate) fn append_line(&self, path: &Path, line: &str) -> DiskResult<()> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = since_boot();
-        let is_there =
-            |open: &OpenLog| now.saturating_sub(open.seen) < SEEN || open.file.metadata().is_ok_and(|found| 0 < found.nlink());
-        let open = match known.take().filter(is_there) {
+        let open = match known.take() {
             Some(open) if now.saturating_sub(open.seen) < SEEN => open,
-            Some(open) => OpenLog { seen: now, ..open },
-            None => OpenLog { file: open_log(path)?, seen: now },
+            Some(open) if open.file.metadata().is_ok_and(|found| 0 < found.nlink()) => OpenLog { seen: now, ..open },
+            _ => OpenLog { file: open_log(path)?, seen: now },
         };
         write_line(&known.insert(open).file, line).at("append to", path)
     }
