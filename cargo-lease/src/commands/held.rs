@@ -2,7 +2,7 @@
 
 use std::process::{Command, ExitCode};
 
-use lease_harness::harness::{Asked, Child, Ended, LossWatch, Waiting, exit_like};
+use lease_harness::harness::{Asked, Child, Ended, Ending, LossWatch, Waiting, exit_like};
 use lease_harness::{ClaimRequest, ClaimSet, Slot, SlotError, SlotErrorKind, SlotRequest};
 
 use super::cargo::become_command;
@@ -144,4 +144,11 @@ pub(super) fn run_watched(command: Command, watches: &[LossWatch], started_by: S
         StartedBy::TestRunner => Child::new(command),
     };
     child.run(watches).map_err(|error| Failure::start(&program, error))
+}
+
+/// The same for a command of somebody at a shell, which is not started if a signal has asked us to end before.
+pub(super) fn run_unless_asked(command: Command, ending: &Ending) -> Result<Ended, Failure> {
+    let program = command.get_program().to_owned();
+    let child = Child::new(command).heed_nohup().unless_asked(ending);
+    child.run(&[]).map_err(|error| Failure::start(&program, error))
 }

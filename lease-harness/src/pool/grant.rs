@@ -171,11 +171,11 @@ impl Pool {
         self.write_file(&format!("{FOLDER}/{request_id}.json"), anew, &text)
     }
 
-    /// For a grant that [ends with its lease](Pool::forget_grant_of), before the slot has another.
+    /// For a grant that [ends with its lease](Pool::forget_grant_of): mostly a moment before the slot has another.
     fn anew_grant(&self, granted: &Granted<'_>) -> Option<Anew> {
         let ends_with_lease = granted.mode == Mode::Blocking && granted.record.alive().is_some();
         let name = || format!("grant-{}", granted.slot.kind());
-        self.store.anew(|maker| Anew::linked(&self.dir, &name(), maker)).filter(|_| ends_with_lease)
+        self.store.anew(&self.maker, |maker| Anew::linked(&self.dir, &name(), maker)).filter(|_| ends_with_lease)
     }
 
     /// Takes that back.

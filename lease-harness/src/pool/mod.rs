@@ -69,7 +69,7 @@ use crate::json::{Json, number_from_text};
 use crate::store::{self, Beat, Beaten, Env, LeaseStore};
 use crate::sys::bell::Bell;
 use crate::sys::clock::SharedTime;
-use crate::sys::disk::{self, Anew, Log, Stamp, Written};
+use crate::sys::disk::{self, Anew, KnownMaker, Log, Stamp, Written};
 
 const JOURNAL: &str = "pool.log";
 
@@ -107,6 +107,8 @@ pub struct Pool {
     next_tidy: SharedTime,
     /// The pool's journal.
     log: Arc<Log>,
+    /// What is known of the files that we make in its folder.
+    maker: KnownMaker,
     /// None to do all upkeep each time.
     pace: Option<Arc<Pace>>,
     /// The bell of who waited last, for who waits next.
@@ -142,6 +144,7 @@ impl Pool {
             agreed: Arc::default(),
             next_tidy: SharedTime::default(),
             log: Arc::default(),
+            maker: KnownMaker::default(),
             pace: None,
             idle_bell: Arc::default(),
             store,
@@ -213,7 +216,7 @@ impl Pool {
 
     /// For a file of the pool's folder that is replaced again and again.
     fn swapped(&self, name: &str) -> Option<Anew> {
-        self.store.anew(|maker| Anew::swapped(&self.dir, name, maker))
+        self.store.anew(&self.maker, |maker| Anew::swapped(&self.dir, name, maker))
     }
 
     fn journal(&self, event: &str, story: impl IntoIterator<Item = (&'static str, Json)>) {

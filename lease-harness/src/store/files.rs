@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use super::error::{StoreError, StoreResult};
 use super::record::{Found, Record};
 use super::{LeaseStore, RECORD, TEMPORARY};
-use crate::sys::disk::{self, Anew, DiskResult, FileSystem, Maker, Written};
+use crate::sys::disk::{self, Anew, DiskResult, FileSystem, KnownMaker, Written};
 
 impl LeaseStore {
     pub(super) fn path(&self, kind: &str) -> PathBuf {
@@ -27,13 +27,13 @@ impl LeaseStore {
         if self.inner.file_system.reads_whole { disk::read_at_once(path) } else { disk::read(path) }
     }
 
-    /// What is written anew in this store, if anything is: files that are soon removed need not be made each time. Only for who has
-    /// a proof of life, by which it is known what files have that this process makes.
-    pub(crate) fn anew(&self, of: impl FnOnce(Maker) -> Anew) -> Option<Anew> {
+    /// What is written anew in a folder of this store, if anything is: files that are soon removed need not be made each time. Only for
+    /// who has a proof of life, by which it is guessed what files have that this process makes.
+    pub(crate) fn anew(&self, known: &KnownMaker, of: impl FnOnce(KnownMaker) -> Anew) -> Option<Anew> {
         let is_worth_it = self.has_additions() && self.inner.file_system.has_dear_files;
         let life = self.inner.life.lock().unwrap_or_else(PoisonError::into_inner);
         let (proof, _) = life.as_ref().filter(|(proof, _)| is_worth_it && proof.is_of_this_process())?;
-        proof.maker().map(of)
+        proof.maker().map(|maker| of(known.or_guess(maker)))
     }
 }
 

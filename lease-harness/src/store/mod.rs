@@ -73,7 +73,7 @@ pub(crate) use wait::millis;
 
 use crate::json::{Json, Object};
 use crate::sys::clock;
-use crate::sys::disk::{self, Anew, At, FileSystem};
+use crate::sys::disk::{self, Anew, At, FileSystem, KnownMaker};
 
 /// What the name of a lease's record ends with.
 const RECORD: &str = ".json";
@@ -122,6 +122,8 @@ struct Inner {
     proof: bool,
     /// What that of the directory is like.
     file_system: FileSystem,
+    /// What is known of the files that we make there.
+    maker: KnownMaker,
     /// Kept as long as the store is open, because what we write names it; and when others could be seen to see it.
     life: Mutex<Option<(ProofOfLife, Duration)>>,
     rooms: Rooms,
@@ -153,6 +155,7 @@ impl LeaseStore {
             ids: options.ids.clone(),
             proof: options.additions,
             file_system,
+            maker: KnownMaker::default(),
             life: Mutex::default(),
             rooms: Rooms::default(),
         };
@@ -278,7 +281,7 @@ impl LeaseStore {
         let record = Record::new(request.kind, request.owner, &token, request.ttl_minutes, payload, &at);
         // Written before the number counts, so that a full disk changes nothing.
         let is_new = found == Found::Free;
-        let anew = self.anew(|maker| Anew::linked(self.dir(), request.kind, maker)).filter(|_| is_new);
+        let anew = self.anew(&self.inner.maker, |maker| Anew::linked(self.dir(), request.kind, maker)).filter(|_| is_new);
         let written = self.write(request.kind, &record, anew.as_ref())?;
         tell(&record)?;
         guard.check()?;

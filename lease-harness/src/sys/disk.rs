@@ -17,7 +17,7 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 
-pub(crate) use anew::{Anew, Maker, tidy_anew};
+pub(crate) use anew::{Anew, KnownMaker, Maker, tidy_anew};
 pub(crate) use file_system::{FileSystem, file_system};
 pub(crate) use path::path_in;
 pub(crate) use write::{Log, Written, append_line, replace, replace_beside, retire, write_in_place, write_new};

@@ -7,7 +7,7 @@ use lease_harness::SlotError;
 use lease_harness::harness::{Asker, Ended, Ending, RunFolder, SlotProxy, Worktrees};
 
 use super::super::cargo::{AskAt, Holder, Plan, PoolAt};
-use super::super::held::{StartedBy, run_watched};
+use super::super::held::run_unless_asked;
 use super::super::hold::Guard;
 use super::small_runner::SmallRunner;
 use crate::exit::{self, Failure};
@@ -50,8 +50,8 @@ pub(in crate::commands) fn is_under_grants(around: &Surroundings) -> bool {
 /// Nextest could not be started, or a slot was lost or could not be given back in a run that would have been a success without.
 pub(super) fn run(proxy: SlotProxy, command: Command, signals: &Ending) -> Result<Ended, Failure> {
     let guard = Guard::start(&proxy.told_to_guard())?;
-    let ended = run_watched(command, &[], StartedBy::Hand);
-    // Nextest has heard those.
+    let ended = run_unless_asked(command, signals);
+    // What came meanwhile was for nextest.
     signals.forget();
     let given_back = proxy.end(ended.as_ref().ok(), signals);
     guard.dismiss();

@@ -14,6 +14,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use super::ending::Ending;
 use crate::sys::process::{Bound, ParentWatch, Witness, parent_gone_watch, sleep_until_readable};
 use crate::sys::signal::{self, Caught, Held};
 
@@ -54,12 +55,21 @@ impl Ended {
 pub struct Child {
     command: Command,
     heeds_nohup: bool,
+    ending: Option<Ending>,
 }
 
 impl Child {
     /// Prepares `command`. What it does not say about its standard streams, environment and working directory is inherited.
     pub fn new(command: Command) -> Self {
-        Self { command, heeds_nohup: false }
+        Self { command, heeds_nohup: false, ending: None }
+    }
+
+    /// Does not run the command if there is a reason to end by then: the signals that came before. It ends as if it had been
+    /// ended by them.
+    #[must_use]
+    pub fn unless_asked(mut self, ending: &Ending) -> Self {
+        self.ending = Some(ending.clone());
+        self
     }
 
     /// Lets the command outlive the process that started us if `SIGHUP` is ignored, which is how `nohup` asks for that.
@@ -100,7 +110,14 @@ impl Child {
         if parent.as_ref().is_some_and(ParentWatch::is_gone) {
             return Ok(Ended::Orphaned);
         }
-        Running::start(self.command, parent, watches)?.wait_for_end()
+        // Whatever comes until the command runs is delivered when all is in place.
+        let held = Held::all()?;
+        let caught = Caught::start()?;
+        // One that comes behind this look is caught and passed on.
+        if let Some(signal) = self.ending.as_ref().and_then(Ending::signal) {
+            return Ok(Ended::Killed(signal));
+        }
+        Running::start(self.command, held, caught, parent, watches)?.wait_for_end()
     }
 
     fn watched_parent(&self) -> Option<ParentWatch> {
@@ -111,7 +128,7 @@ impl Child {
 
 /// The watches that are to wake us. All of them until a loss has been noticed: one that comes after the last look, and before
 /// we sleep, must wake us too.
-fn awaited_losses<'a>(watches: &'a [LossWatch], ending: Option<&Ending>) -> impl Iterator<Item = &'a LossWatch> {
+fn awaited_losses<'a>(watches: &'a [LossWatch], ending: Option<&EndOfGrant>) -> impl Iterator<Item = &'a LossWatch> {
     let is_noticed = ending.is_some_and(|ending| !ending.is_orphaned);
     watches.iter().filter(move |_| !is_noticed)
 }
@@ -126,11 +143,11 @@ struct Running<'a> {
     relay: Relay,
     parent: Option<ParentWatch>,
     watches: &'a [LossWatch],
-    ending: Option<Ending>,
+    ending: Option<EndOfGrant>,
 }
 
 /// That and how we end the command.
-struct Ending {
+struct EndOfGrant {
     is_orphaned: bool,
     next: Step,
     at: Instant,
@@ -144,11 +161,14 @@ enum Step {
 }
 
 impl<'a> Running<'a> {
-    fn start(command: Command, parent: Option<ParentWatch>, watches: &'a [LossWatch]) -> io::Result<Self> {
+    fn start(
+        command: Command,
+        held: Held,
+        caught: Caught,
+        parent: Option<ParentWatch>,
+        watches: &'a [LossWatch],
+    ) -> io::Result<Self> {
         let name = command.get_program().to_owned();
-        // Whatever comes until the command runs is delivered when all is in place.
-        let held = Held::all()?;
-        let caught = Caught::start()?;
         let witness = Witness::start()?;
         let child = Bound::spawn(command, held.before(), &caught, &witness)
             .map_err(|error| io::Error::new(error.kind(), format!("cannot run {}: {error}", name.display())))?;
@@ -182,10 +202,10 @@ impl<'a> Running<'a> {
         let is_lost = self.watches.iter().any(LossWatch::is_lost);
         // The loss of a lease is more urgent than the loss of a parent.
         if is_lost && self.ending.as_ref().is_none_or(|ending| ending.is_orphaned) {
-            self.ending = Some(Ending { is_orphaned: false, next: Step::Ask { grace: LOST_GRACE }, at: now });
+            self.ending = Some(EndOfGrant { is_orphaned: false, next: Step::Ask { grace: LOST_GRACE }, at: now });
         } else if self.ending.is_none() && self.parent.as_ref().is_some_and(ParentWatch::is_gone) {
             let at = if self.relay.has_asked_to_end() { now + CLEANUP_GRACE } else { now };
-            self.ending = Some(Ending { is_orphaned: true, next: Step::Ask { grace: ORPHANED_GRACE }, at });
+            self.ending = Some(EndOfGrant { is_orphaned: true, next: Step::Ask { grace: ORPHANED_GRACE }, at });
         }
     }
 
@@ -213,7 +233,7 @@ impl<'a> Running<'a> {
             return Ended::Lost(reason);
         }
         match &self.ending {
-            Some(Ending { is_orphaned: true, next: Step::Kill | Step::Wait, .. }) => Ended::Orphaned,
+            Some(EndOfGrant { is_orphaned: true, next: Step::Kill | Step::Wait, .. }) => Ended::Orphaned,
             _ => ended_by_itself(status),
         }
     }
@@ -232,10 +252,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_command_is_not_started_behind_a_signal() {
+        let ending = Ending::on_signals().unwrap();
+        let thread = std::fs::read_link("/proc/thread-self").unwrap();
+        let thread = thread.file_name().unwrap().to_str().unwrap().parse().unwrap();
+        signal::send_to_thread(thread, signal::TERMINATE);
+        let command = Command::new("/there/is/no/such/command");
+        let ended = Child::new(command).unless_asked(&ending).run(&[]).unwrap();
+        assert_eq!(ended, Ended::Killed(signal::TERMINATE));
+    }
+
+    #[test]
     fn a_loss_wakes_us_until_it_has_been_noticed() {
         let watches = [LossWatch::new().unwrap(), LossWatch::new().unwrap()];
         watches[1].declare("lost after the last look");
-        let ending = |is_orphaned| Ending { is_orphaned, next: Step::Wait, at: Instant::now() };
+        let ending = |is_orphaned| EndOfGrant { is_orphaned, next: Step::Wait, at: Instant::now() };
         assert_eq!(awaited_losses(&watches, None).count(), 2);
         assert_eq!(awaited_losses(&watches, Some(&ending(true))).count(), 2);
         assert_eq!(awaited_losses(&watches, Some(&ending(false))).count(), 0);

@@ -332,13 +332,14 @@ impl Shared {
 
     /// Ends all that is going on, and waits until it has ended.
     fn end(&self, patience: Option<Patience>) {
+        let Some(end) = lock(&self.end).take() else { return };
         let _ = self.patience.set(patience);
         {
             // Nobody is added behind this.
             let _workers = lock(&self.workers);
             self.given_up.store(true, Ordering::Release);
         }
-        drop(lock(&self.end).take());
+        drop(end);
         stop_listening(&self.listener);
         let workers = std::mem::take(&mut *lock(&self.workers));
         for worker in workers {

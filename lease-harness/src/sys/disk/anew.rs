@@ -8,12 +8,14 @@
 //! while the kernel gives us a lease of it (`F_SETLEASE` in fcntl(2)). It does so only if nobody else has the file open; and who
 //! opens it then, by a name that he looked up before, gets it when it is whole, or looks the name up again. Who does so may be shown
 //! what gets the next name, a moment before it gets it. Whoever is stopped while he writes is waited for as long as the kernel lets
-//! a lease be in the way, 45 seconds (`/proc/sys/fs/lease-break-time`).
+//! a lease be in the way, 45 seconds (`/proc/sys/fs/lease-break-time`); behind that, and if he is killed in the middle of a write, half
+//! a text may be seen by such a name that nobody has any more.
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub(super) use imp::Filled;
@@ -23,7 +25,7 @@ const FOLDER: &str = ".anew";
 /// One that was written a shorter while ago stays for the next time.
 const KEPT: Duration = Duration::from_secs(3600);
 
-/// Whose a file is, and who else may read it: what a new one would have of us.
+/// Whose a file is, and who else may read it, as far as owner and mode tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Maker {
     user: u32,
@@ -32,7 +34,7 @@ pub(crate) struct Maker {
 }
 
 impl Maker {
-    /// That of a file. All that a process makes in one place have the same.
+    /// That of a file.
     pub(crate) fn of(file: &File) -> io::Result<Self> {
         Ok(Self::in_metadata(&file.metadata()?))
     }
@@ -42,12 +44,28 @@ impl Maker {
     }
 }
 
+/// What a new file of ours has in one folder. At first a guess, by one in another folder.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KnownMaker(Arc<Mutex<Option<Maker>>>);
+
+impl KnownMaker {
+    /// The same with a guess, if nothing is known yet.
+    pub(crate) fn or_guess(&self, maker: Maker) -> Self {
+        self.lock().get_or_insert(maker);
+        self.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Maker>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A file that is written anew. What is written under one name always becomes the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Anew {
     path: PathBuf,
     becomes: Becomes,
-    maker: Maker,
+    maker: KnownMaker,
 }
 
 /// What becomes of a file that was written anew.
@@ -55,18 +73,19 @@ pub(crate) struct Anew {
 enum Becomes {
     /// It gets a second name, until that is removed.
     Linked,
-    /// It changes places with the file that it replaces. It never has two names, so that nobody asks for a lease of what others read.
+    /// It changes places with the file that it replaces. It never has two names, so that nobody asks for a lease of what others read,
+    /// as long as one at a time writes.
     Swapped,
 }
 
 impl Anew {
     /// For a file that is made and removed in a folder. Who makes it mostly has nobody beside him who makes one.
-    pub(crate) fn linked(folder: &Path, name: &str, maker: Maker) -> Self {
+    pub(crate) fn linked(folder: &Path, name: &str, maker: KnownMaker) -> Self {
         Self { path: super::path_in(folder, &[FOLDER, "/", name]), becomes: Becomes::Linked, maker }
     }
 
     /// For a file of a folder that is replaced again and again.
-    pub(crate) fn swapped(folder: &Path, name: &str, maker: Maker) -> Self {
+    pub(crate) fn swapped(folder: &Path, name: &str, maker: KnownMaker) -> Self {
         Self { becomes: Becomes::Swapped, ..Self::linked(folder, name, maker) }
     }
 
@@ -89,7 +108,7 @@ pub(crate) fn tidy_anew(folder: &Path) {
 
 #[cfg(target_os = "linux")]
 mod imp {
-    use std::fs::{self, File};
+    use std::fs::{self, File, OpenOptions};
     use std::io::{self, Read as _};
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::MetadataExt;
@@ -112,33 +131,50 @@ mod imp {
         seen: Duration,
     }
 
-    /// What was seen a shorter while ago is still so: whoever may change it has to get past a guard of ours first.
+    /// What was seen a shorter while ago is still so: whoever may change it has to get past a guard of ours first, and whoever deletes
+    /// the folder leaves nothing that could be mistaken for it.
     const SEEN: Duration = Duration::from_secs(1);
 
     impl Filled {
-        /// Writes the file; none if there can be none, it is in use, or somebody reads it.
+        /// Writes the file, or a new one if what is there will not do; none if there can be none, or somebody has it open.
         pub(in crate::sys::disk) fn write(anew: &Anew, bytes: &[u8]) -> Option<Self> {
-            let file = open(anew.path()).ok()?;
-            let filled = Self { anew: anew.clone(), file, seen: since_boot() };
-            take_lease(&filled.file).ok()?;
-            let is_filled = filled.fill(bytes).unwrap_or(false);
-            give_lease_back(&filled.file);
-            if !is_filled {
-                // The next one is made by whoever comes next.
-                let _ = fs::remove_file(anew.path());
+            match open_to_overwrite(anew.path()) {
+                Ok(file) => match Self::of(anew, file).fill(bytes, false).ok()? {
+                    Some(filled) => return Some(filled),
+                    None => fs::remove_file(anew.path()).ok()?,
+                },
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(_) => return None,
             }
-            is_filled.then_some(filled)
+            Self::of(anew, create(anew.path()).ok()?).fill(bytes, true).ok()?
         }
 
-        /// False if others read it, or it is not as one that we make.
-        fn fill(&self, bytes: &[u8]) -> io::Result<bool> {
+        fn of(anew: &Anew, file: File) -> Self {
+            Self { anew: anew.clone(), file, seen: since_boot() }
+        }
+
+        /// None if others read it, or it is not as one that we make.
+        fn fill(self, bytes: &[u8], is_new: bool) -> io::Result<Option<Self>> {
+            take_lease(&self.file)?;
+            let is_filled = self.fill_alone(bytes, is_new);
+            give_lease_back(&self.file);
+            Ok(is_filled?.then_some(self))
+        }
+
+        fn fill_alone(&self, bytes: &[u8], is_new: bool) -> io::Result<bool> {
             // Whoever gives it a place does so before he closes it, and then we have no lease of it.
             let found = self.file.metadata()?;
-            let is_as_ours = found.is_file() && Maker::in_metadata(&found) == self.anew.maker;
-            if !is_as_ours || found.nlink() != 1 || !self.is_where_it_belongs(&found)? {
+            if !found.is_file() || found.nlink() != 1 || !self.is_where_it_belongs(&found)? {
                 return Ok(false);
             }
-            overwrite(&self.file, found.len(), bytes)?;
+            let maker = Maker::in_metadata(&found);
+            if is_new {
+                *self.anew.maker.lock() = Some(maker);
+            } else if *self.anew.maker.lock() != Some(maker) {
+                return Ok(false);
+            }
+            // Half a text is worse than none.
+            overwrite(&self.file, found.len(), bytes).inspect_err(|_| drop(self.file.set_len(0)))?;
             Ok(true)
         }
 
@@ -199,13 +235,14 @@ mod imp {
         }
     }
 
-    fn open(path: &Path) -> io::Result<File> {
-        match open_to_overwrite(path) {
+    fn create(path: &Path) -> io::Result<File> {
+        let create = || OpenOptions::new().read(true).write(true).create_new(true).open(path);
+        match create() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir(path.parent().unwrap_or(path))?;
-                open_to_overwrite(path)
+                create()
             }
-            opened => opened,
+            created => created,
         }
     }
 

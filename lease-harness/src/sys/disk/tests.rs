@@ -90,11 +90,11 @@ fn what_may_change_unnoticed_has_no_settled_stamp() {
 }
 
 /// What a new file has of us.
-fn maker(folder: &Path) -> Maker {
+fn maker(folder: &Path) -> KnownMaker {
     let path = folder.join("made");
     let maker = Maker::of(&File::create(&path).unwrap()).unwrap();
     fs::remove_file(path).unwrap();
-    maker
+    KnownMaker::default().or_guess(maker)
 }
 
 /// What is to be linked.
@@ -218,7 +218,8 @@ mod anew {
         fs::remove_file(&place).unwrap();
         fs::hard_link(&precious, &place).unwrap();
         write();
-        assert!(!place.exists(), "a link is taken away");
+        assert_ne!(inode(&place), inode(&precious), "a link is taken away, and there is a file of ours");
+        fs::remove_file(&place).unwrap();
         fs::create_dir(&place).unwrap();
         write();
         remove_tree(&temp.path().join(".anew")).unwrap();
@@ -301,6 +302,27 @@ mod anew {
         fs::remove_file(&path).unwrap();
         to_link(temp.path(), "third").place(&path).unwrap();
         assert!(temp.path().join(".anew/linked").exists(), "there is one of ours again");
+    }
+
+    /// In a folder that gives its files a group, say.
+    #[test]
+    fn a_guess_that_was_wrong_costs_one_file() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let temp = tempfile::tempdir().unwrap();
+        let [path, other] = ["file", "other"].map(|name| temp.path().join(name));
+        fs::write(&other, "").unwrap();
+        fs::set_permissions(&other, fs::Permissions::from_mode(0o640)).unwrap();
+        let known = KnownMaker::default().or_guess(Maker::of(&File::open(&other).unwrap()).unwrap());
+        let anew = Anew::linked(temp.path(), "linked", known);
+        let mut inodes = Vec::new();
+        drop(to_link(temp.path(), "of another process"));
+        for text in ["first", "second"] {
+            write_new(&path, Some(&anew), text.as_bytes()).unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().nlink(), 2);
+            inodes.push(inode(&path));
+            fs::remove_file(&path).unwrap();
+        }
+        assert_eq!(inodes[0], inodes[1]);
     }
 
     #[test]

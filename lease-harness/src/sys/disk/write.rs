@@ -189,13 +189,19 @@ pub(crate) fn write_in_place(path: &Path, bytes: &[u8]) -> DiskResult<Stamp> {
         overwrite(&file, found.len(), bytes)?;
         Ok(stamp_of(&file.metadata()?))
     };
-    open_to_overwrite(path).and_then(write).at("write", path)
+    overwriting().create(true).open(path).and_then(write).at("write", path)
 }
 
-/// Opens a file to be [overwritten](overwrite), which is made if there is none. Never waits, and follows no link.
+/// Opens a file to be [overwritten](overwrite). Never waits, and follows no link.
 pub(super) fn open_to_overwrite(path: &Path) -> io::Result<File> {
+    overwriting().open(path)
+}
+
+fn overwriting() -> OpenOptions {
     let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits()).unwrap_or_default();
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).custom_flags(flags).open(path)
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).truncate(false).custom_flags(flags);
+    options
 }
 
 /// Writes a whole file of this length in its place.
