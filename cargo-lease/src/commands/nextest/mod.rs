@@ -104,13 +104,15 @@ impl TestRun<'_> {
             (None, Some(proxy)) => Holds::ForTests(proxy, Ending::on_signals()?),
             (None, None) => Holds::Nothing,
         };
-        // To the end: behind the run the folder has to be removed.
-        let _outlasts_signals = if let Holds::ForTests(_, signals) = &holds { Some(signals.clone()) } else { None };
+        // Behind the run the folder has to be removed.
+        let outlasts_signals = if let Holds::ForTests(_, signals) = &holds { Some(signals.clone()) } else { None };
         let ended = self.run_tests(&prepared, listed.as_ref(), &schedule, &folder, holds)?;
         self.report(&ended, &folder, &schedule);
         // Behind the run: what nextest does not know either is for it to explain.
         unknown.filter(|_| ended != USAGE).iter().for_each(|option| note_unlisted(option));
         drop(folder);
+        // To the very end: one that comes now would take the place of nextest's exit code.
+        std::mem::forget(outlasts_signals);
         Ok(exit_like(&ended))
     }
 
