@@ -50,13 +50,24 @@ fn a_folder_is_made_only_if_it_is_missing() {
 fn files_of_every_length_are_read_whole() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("file");
-    for length in [0, 1, 4096, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20] {
+    let pages = [1, 2, 3, 4].map(|n_pages| n_pages * 4096);
+    let around = pages.into_iter().chain([1 << 20]).flat_map(|length| [length - 1, length, length + 1]);
+    for length in [0, 1, 3 << 20].into_iter().chain(around) {
         let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(length).collect();
         fs::write(&path, &bytes).unwrap();
         assert!(read_file(&path).unwrap() == bytes, "{length}");
+        assert!(read_at_once(&path).unwrap().unwrap() == bytes, "{length} at once");
     }
-    assert_eq!(read(&temp.path().join("absent")).unwrap(), None);
-    assert_eq!(read_file(temp.path()).unwrap_err().raw_os_error(), Some(Errno::ISDIR.raw_os_error()));
+    for read in [read, read_at_once] {
+        assert_eq!(read(&temp.path().join("absent")).unwrap(), None);
+        assert_eq!(read(temp.path()).unwrap_err().source.raw_os_error(), Some(Errno::ISDIR.raw_os_error()));
+        for no_file in ["/dev/null", "/dev/zero"] {
+            assert!(read(Path::new(no_file)).unwrap_err().source.to_string().contains("no file"), "{no_file}");
+        }
+        let pipe = temp.path().join("pipe");
+        let _bell = super::super::bell::Bell::hang(&pipe).unwrap();
+        assert!(read(&pipe).unwrap_err().source.to_string().contains("no file"));
+    }
 }
 
 #[test]
